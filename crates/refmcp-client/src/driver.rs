@@ -17,7 +17,8 @@ use refmcp_proto::model::{ProgressParams, ServerNotification};
 use refmcp_proto::time::Timestamp;
 use refmcp_transport::clock::Clock;
 use serde_json::Value;
-use tokio::sync::{Notify, oneshot, watch};
+use tokio::runtime::Handle;
+use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -46,8 +47,7 @@ pub(crate) struct ClientDriver {
     pub(crate) cache: Mutex<ResponseCache>,
     open_state: watch::Sender<OpenState>,
     clock: Clock,
-    /// Wakes the timer when the next deadline is earlier.
-    earlier_deadline: Arc<Notify>,
+    runtime: Handle,
     me: Weak<Self>,
 }
 
@@ -56,8 +56,8 @@ struct State {
     calls: HashMap<CallId, WaitingCall>,
     /// Handlers that run for requests of the server.
     handlers: HashMap<ServerRequestId, AbortHandle>,
-    /// The deadline that the timer waits for.
-    timer: Option<Timestamp>,
+    /// The timer, and when it fires.
+    timer: Option<(Timestamp, AbortOnDropHandle<()>)>,
 }
 
 struct WaitingCall {
@@ -80,19 +80,16 @@ impl ClientDriver {
             handlers: HashMap::new(),
             timer: None,
         };
-        let driver = Arc::new_cyclic(|me| Self {
+        Arc::new_cyclic(|me| Self {
             state: Mutex::new(state),
             transport: OnceLock::new(),
             host,
             cache: Mutex::default(),
             open_state: watch::Sender::new(OpenState::Opening),
             clock: Clock::new(),
-            earlier_deadline: Arc::new(Notify::new()),
+            runtime: Handle::current(),
             me: me.clone(),
-        });
-        let (clock, earlier) = (driver.clock, driver.earlier_deadline.clone());
-        tokio::spawn(run_timer(Arc::downgrade(&driver), clock, earlier));
-        driver
+        })
     }
 
     /// The sink for the transport. It does not keep the driver alive.
@@ -174,15 +171,8 @@ impl ClientDriver {
         while let Some(output) = state.engine.poll() {
             self.apply(&mut state, output, &mut deferred);
         }
-        let deadline = state.engine.deadline();
-        let earlier = deadline.is_some_and(|deadline| state.timer.is_none_or(|timer| deadline < timer));
-        if earlier {
-            state.timer = deadline;
-        }
+        self.set_timer(&mut state);
         drop(state);
-        if earlier {
-            self.earlier_deadline.notify_one();
-        }
         for effect in deferred {
             self.run_deferred(effect);
         }
@@ -242,7 +232,7 @@ impl ClientDriver {
 
     fn run_deferred(&self, effect: Deferred) {
         match effect {
-            Deferred::ServerRequest(request) => self.handle(request),
+            Deferred::ServerRequest(request) => self.start(request),
             Deferred::Progress(listener, notification) => {
                 if let ServerNotification::Progress(progress) = &*notification {
                     listener(progress);
@@ -257,7 +247,8 @@ impl ClientDriver {
         }
     }
 
-    fn handle(&self, request: ServerRequest) {
+    /// Runs the handler of a request as a task.
+    fn start(&self, request: ServerRequest) {
         let (me, host, id) = (self.me.clone(), self.host.clone(), request.id);
         // Locked until the handler is in the map: its response cannot come before.
         let mut state = self.state.lock();
@@ -267,17 +258,35 @@ impl ClientDriver {
             let response = AbortOnDropHandle::new(handler).await;
             let response = response.unwrap_or_else(|_| Err(RpcError::internal("the application failed")));
             if let Some(me) = me.upgrade() {
-                me.respond(id, response);
+                me.finish(id, response);
             }
         });
         state.handlers.insert(id, handler.abort_handle());
     }
 
-    fn respond(&self, request: ServerRequestId, response: Result<Value, RpcError>) {
+    fn finish(&self, request: ServerRequestId, response: Result<Value, RpcError>) {
         self.step(|state, now| {
             state.handlers.remove(&request);
             state.engine.respond(now, request, response);
         });
+    }
+
+    /// Calls the engine again at its deadline.
+    fn set_timer(&self, state: &mut State) {
+        let Some(deadline) = state.engine.deadline() else { return };
+        if state.timer.as_ref().is_some_and(|(timer, _)| *timer <= deadline) {
+            return;
+        }
+        let (me, at) = (self.me.clone(), self.clock.instant(deadline));
+        let timer = self.runtime.spawn(async move {
+            tokio::time::sleep_until(at).await;
+            let Some(driver) = me.upgrade() else { return };
+            driver.step(|state, now| {
+                state.timer = None;
+                state.engine.tick(now);
+            });
+        });
+        state.timer = Some((deadline, AbortOnDropHandle::new(timer)));
     }
 }
 
@@ -303,30 +312,6 @@ impl Drop for ClientDriver {
     fn drop(&mut self) {
         for (_, handler) in self.state.lock().handlers.drain() {
             handler.abort();
-        }
-        self.earlier_deadline.notify_one();
-    }
-}
-
-/// Calls the engine at its deadlines, for as long as the driver lives.
-async fn run_timer(driver: Weak<ClientDriver>, clock: Clock, earlier_deadline: Arc<Notify>) {
-    loop {
-        let Some(timer) = driver.upgrade().map(|it| it.state.lock().timer) else { return };
-        let due = async {
-            match timer {
-                Some(at) => tokio::time::sleep_until(clock.instant(at)).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = earlier_deadline.notified() => continue,
-            () = due => {}
-        }
-        if let Some(it) = driver.upgrade() {
-            it.step(|state, now| {
-                state.timer = None;
-                state.engine.tick(now);
-            });
         }
     }
 }

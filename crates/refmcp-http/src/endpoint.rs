@@ -27,7 +27,7 @@ use crate::options::Options;
 use crate::refusal::{Reason, Refusal};
 use crate::routes::{ROUTES, Route};
 use crate::session::Sessions;
-use crate::session::driver::SessionDriver;
+use crate::session::driver::{SessionDriver, WeakSessionDriver};
 
 /// The longest interval between two sweeps of sessions and streams.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
@@ -122,7 +122,7 @@ pub(crate) struct EndpointState {
     /// The names of the revisions, shared by all sessions.
     revisions: Vec<(Revision, Arc<str>)>,
     /// Drivers without a session that listen for changes.
-    listeners: Mutex<Vec<Weak<SessionDriver>>>,
+    listeners: Mutex<Vec<WeakSessionDriver>>,
     /// Whether `/readyz` sends new work elsewhere, since the server is about to stop.
     draining: AtomicBool,
     pub(crate) stop: CancellationToken,
@@ -210,7 +210,7 @@ impl EndpointState {
         self.metrics.streams.enter(self.options.max_open_streams).ok_or_else(full)
     }
 
-    pub(crate) fn open_driver(&self, connection: Connection) -> Arc<SessionDriver> {
+    pub(crate) fn open_driver(&self, connection: Connection) -> SessionDriver {
         let opened = self.server.open(self.config.clone(), connection);
         SessionDriver::new(opened, self.options.stream_bytes)
     }
@@ -226,15 +226,15 @@ impl EndpointState {
     }
 
     /// Notifies a driver of changes for as long as it lives.
-    pub(crate) fn add_listener(&self, driver: &Arc<SessionDriver>) {
+    pub(crate) fn add_listener(&self, driver: &SessionDriver) {
         let mut listeners = self.listeners.lock();
-        listeners.retain(|listener| listener.strong_count() > 0);
-        listeners.push(Arc::downgrade(driver));
+        listeners.retain(|listener| listener.upgrade().is_some());
+        listeners.push(driver.downgrade());
     }
 
-    fn listeners(&self) -> Vec<Arc<SessionDriver>> {
+    fn listeners(&self) -> Vec<SessionDriver> {
         let listeners = self.listeners.lock();
-        listeners.iter().filter_map(Weak::upgrade).collect()
+        listeners.iter().filter_map(WeakSessionDriver::upgrade).collect()
     }
 
     /// Notifies all sessions and listeners of a change, a batch at a time.

@@ -287,16 +287,13 @@ impl Call {
 
     /// Sends the client away from the connection that it waits on, where the revision lets it come back for the rest;
     /// elsewhere this does nothing.
-    pub async fn close_stream(&self) {
-        self.inner.handle.detach(self.inner.dispatch.call).await;
+    pub fn close_stream(&self) {
+        self.inner.handle.detach(self.inner.dispatch.call);
     }
 
     /// Looks at the engine; `None` when the session is over.
-    pub async fn inspect<T: Send + 'static>(
-        &self,
-        look: impl FnOnce(&ServerEngine) -> T + Send + 'static,
-    ) -> Option<T> {
-        self.inner.handle.inspect(look).await
+    pub fn inspect<T>(&self, look: impl FnOnce(&ServerEngine) -> T) -> Option<T> {
+        self.inner.handle.inspect(look)
     }
 
     pub(crate) fn dispatch(&self) -> &Dispatch {

@@ -14,7 +14,7 @@ use refmcp_transport::changes::{ChangeReceiver, ChangeSender};
 use refmcp_transport::clock::Clock;
 use refmcp_transport::memory::{self, MemoryPipe};
 use refmcp_transport::pipe::{FrameReader, FrameWriter};
-use refmcp_transport::{ConnectionEnd, Driver, stdio};
+use refmcp_transport::{ConnectionEnd, Driver, DriverOptions, stdio};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
@@ -112,11 +112,15 @@ impl Server {
     /// Serves the process that started this one, over standard input and output, until it closes them or this
     /// process is told to stop.
     pub async fn stdio(&self) -> io::Result<ConnectionEnd> {
-        self.stdio_with_handlers_on(Handle::current()).await
+        self.serve_stdio(None).await
     }
 
     /// The same, with handlers on another runtime: even handlers that block all of its threads delay no message.
     pub async fn stdio_with_handlers_on(&self, handlers: Handle) -> io::Result<ConnectionEnd> {
+        self.serve_stdio(Some(handlers)).await
+    }
+
+    async fn serve_stdio(&self, handlers: Option<Handle>) -> io::Result<ConnectionEnd> {
         let pipe = stdio::stdio(self.inner.config.limits.max_message_size)?;
         let stop = CancellationToken::new();
         let signals = tokio::spawn(stdio::told_to_stop_or_alone(stop.clone()));
@@ -138,7 +142,7 @@ impl Server {
         connection: Connection,
         stop: CancellationToken,
     ) -> io::Result<ConnectionEnd> {
-        self.drive(pipe, connection, Handle::current(), stop).await
+        self.drive(pipe, connection, None, stop).await
     }
 
     /// Serves a client in this process, in the background, and gives the client's end: for tests.
@@ -171,16 +175,14 @@ impl Server {
         &self,
         pipe: (R, W),
         connection: Connection,
-        handlers: Handle,
+        handlers: Option<Handle>,
         stop: CancellationToken,
     ) -> io::Result<ConnectionEnd> {
         let SessionParts { engine, service } = self.open(self.inner.config.clone(), connection);
         let session = service.session().clone();
-        let driver = Driver::new(pipe, engine, Arc::new(service))
-            .clock(self.inner.clock)
-            .feed(self.changes())
-            .handlers(handlers)
-            .grace(self.inner.settings.grace);
+        let (clock, grace) = (self.inner.clock, self.inner.settings.grace);
+        let options = DriverOptions { clock, feed: Some(self.changes()), handlers, grace };
+        let driver = Driver::new(pipe, engine, service, options);
         session.connect(driver.handle());
         tracing::debug!(session = session.number(), "connected");
         let end = driver.run(stop).await;

@@ -6,7 +6,8 @@
 //! | [`stdio`] | this process's own standard input and output |
 //! | `websocket` | text frames, one message each; with the feature of that name |
 //! | [`memory`] | two ends in one process |
-//! | [`driver`] | the loop around a server engine; it holds no protocol rule |
+//! | [`engine_driver`] | the engine behind a lock, the calls that run, the deadline; shared by all drivers of server engines |
+//! | [`driver`] | the loop between a pipe and an engine; it holds no protocol rule |
 //! | [`service`] | the service that runs calls, and the handle of running calls to the engine |
 //! | [`cancel`] | cancellation of calls |
 //! | [`changes`] | list changes and resource updates for every connection, merged while it is slow |
@@ -17,6 +18,7 @@ pub mod cancel;
 pub mod changes;
 pub mod clock;
 pub mod driver;
+pub mod engine_driver;
 pub mod file;
 pub mod memory;
 pub mod pipe;
@@ -26,5 +28,6 @@ pub mod stdio;
 pub mod websocket;
 
 pub use cancel::Cancellation;
-pub use driver::{ConnectionEnd, Driver};
-pub use service::{CallService, CommandSink, EngineCommand, EngineHandle, RunningCall};
+pub use driver::{ConnectionEnd, Driver, DriverOptions};
+pub use engine_driver::{EngineDriver, Outbox};
+pub use service::{CallService, EngineHandle, RunningCall};

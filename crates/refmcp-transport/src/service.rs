@@ -3,14 +3,15 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::Weak;
 use std::time::Duration;
 
 use refmcp_proto::engine::{CallId, Change, Dispatch, HandlerOutcome, LogMessage, Progress, ServerEngine};
 use refmcp_proto::finding::Finding;
 use refmcp_proto::revision::Method;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::futures::OwnedNotified;
 use tokio::task::coop::consume_budget;
+use tokio::task::yield_now;
 
 use crate::cancel::Cancellation;
 
@@ -31,8 +32,8 @@ pub trait CallService: Send + Sync + 'static {
 
 /// Work on a call.
 pub struct RunningCall {
-    /// Whether it is likely done at once: then it is first polled where the request was read, with no task and no
-    /// channel in between. Work that blocks must not say so.
+    /// Whether it is likely done at once: then it is first polled where the request was read, without a task. Work that
+    /// blocks must not say so.
     pub inline: bool,
     /// Cancels the work, which is dropped right after.
     pub cancel: Cancellation,
@@ -46,119 +47,95 @@ impl fmt::Debug for RunningCall {
     }
 }
 
-/// What running calls, and others beside the driver, tell an engine.
-pub enum EngineCommand {
-    /// A call has ended.
-    Finished(CallId, HandlerOutcome),
-    /// A call has come further.
-    Progress(CallId, Progress),
-    /// A log message, for a call or for the session.
-    Log(Option<CallId>, LogMessage),
-    /// Something has changed, for this session alone.
-    Changed(Change),
-    /// Calls a function with the engine.
-    Inspect(Box<dyn FnOnce(&ServerEngine) + Send>),
-    /// ConnectionEnd the connection that the call's messages travel on, if it has one of its own; the client comes back.
-    Detach(CallId),
-}
-
-impl fmt::Debug for EngineCommand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Finished(..) => "Finished",
-            Self::Progress(..) => "Progress",
-            Self::Log(..) => "Log",
-            Self::Changed(_) => "Changed",
-            Self::Inspect(_) => "Inspect",
-            Self::Detach(_) => "Detach",
-        })
-    }
-}
-
-/// Takes commands for an engine. Sending waits while the peer is slow to read; once the connection is over it does
-/// nothing.
-pub trait CommandSink: Send + Sync {
-    /// Tells the engine.
-    fn send_command(&self, command: EngineCommand) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
-}
-
-impl CommandSink for mpsc::Sender<EngineCommand> {
-    fn send_command(&self, command: EngineCommand) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(async move {
-            // The only failure is that the connection is over.
-            let _ = self.send(command).await;
-        })
-    }
-}
-
-/// A handle to the engine of one connection, for running calls.
+/// A handle to the engine of one connection, for running calls. It does not keep the connection alive; once that is over
+/// it does nothing.
 #[derive(Clone)]
-pub struct EngineHandle {
-    sink: Arc<dyn CommandSink>,
+pub struct EngineHandle(pub(crate) Weak<dyn EngineAccess>);
+
+/// What a handle does with the driver of its engine, whatever its service and its outbox are.
+pub(crate) trait EngineAccess: Send + Sync {
+    /// Calls the engine and carries out its outputs.
+    fn step(&self, act: &mut dyn FnMut(&mut ServerEngine));
+
+    /// Calls the engine at its deadline.
+    fn tick(&self);
+
+    /// A call that ran as a task has ended.
+    fn finish(&self, call: CallId, outcome: HandlerOutcome);
+
+    /// Ends the connection that a call's messages travel on.
+    fn detach(&self, call: CallId);
+
+    /// The wait for room, while the peer is slow to read.
+    fn full(&self) -> Option<OwnedNotified>;
+
+    /// Whether a running call gives way after each message, so that the task which writes it gets a turn.
+    fn yields(&self) -> bool;
+}
+
+impl EngineHandle {
+    /// Reports progress of a call.
+    pub async fn progress(&self, call: CallId, progress: Progress) {
+        self.send(|engine| engine.progress(call, progress)).await;
+    }
+
+    /// Sends a log message, for a call or for the session.
+    pub async fn log(&self, call: Option<CallId>, note: LogMessage) {
+        self.send(|engine| engine.log(call, note)).await;
+    }
+
+    /// Tells this session alone that something has changed.
+    pub async fn changed(&self, change: Change) {
+        self.send(|engine| engine.session_changed(&change)).await;
+    }
+
+    /// Ends the connection that a call's messages travel on, if it has one of its own; the client comes back.
+    pub fn detach(&self, call: CallId) {
+        if let Some(driver) = self.0.upgrade() {
+            driver.detach(call);
+        }
+    }
+
+    /// Looks at the engine; `None` when the connection is over.
+    pub fn inspect<T>(&self, look: impl FnOnce(&ServerEngine) -> T) -> Option<T> {
+        let (driver, mut look, mut seen) = (self.0.upgrade()?, Some(look), None);
+        driver.step(&mut |engine| seen = look.take().map(|look| look(engine)));
+        seen
+    }
+
+    /// A call that ran as a task has ended.
+    pub(crate) async fn finish(&self, call: CallId, outcome: HandlerOutcome) {
+        self.has_room().await;
+        if let Some(driver) = self.0.upgrade() {
+            driver.finish(call, outcome);
+        }
+    }
+
+    /// Calls the engine, and yields now and then: a call that does nothing else could never be cancelled otherwise.
+    async fn send(&self, act: impl FnOnce(&mut ServerEngine) + Send) {
+        self.has_room().await;
+        let mut act = Some(act);
+        let yields = self.0.upgrade().is_some_and(|driver| {
+            driver.step(&mut |engine| {
+                if let Some(act) = act.take() {
+                    act(engine);
+                }
+            });
+            driver.yields()
+        });
+        if yields { yield_now().await } else { consume_budget().await }
+    }
+
+    /// Waits while the peer is slow to read.
+    async fn has_room(&self) {
+        while let Some(freed) = self.0.upgrade().and_then(|driver| driver.full()) {
+            freed.await;
+        }
+    }
 }
 
 impl fmt::Debug for EngineHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EngineHandle").finish_non_exhaustive()
-    }
-}
-
-/// How many things running calls may have to say before they wait.
-const QUEUE: usize = 256;
-
-impl EngineHandle {
-    /// A handle that sends to this sink.
-    pub fn new(sink: Arc<dyn CommandSink>) -> Self {
-        Self { sink }
-    }
-
-    pub(crate) fn queue() -> (Self, mpsc::Receiver<EngineCommand>) {
-        let (commands, receiver) = mpsc::channel(QUEUE);
-        (Self::new(Arc::new(commands)), receiver)
-    }
-
-    /// Sends a command, and yields now and then: a call that does nothing else could never be cancelled otherwise.
-    async fn send(&self, command: EngineCommand) {
-        self.sink.send_command(command).await;
-        consume_budget().await;
-    }
-
-    /// Reports progress of a call.
-    pub async fn progress(&self, call: CallId, progress: Progress) {
-        self.send(EngineCommand::Progress(call, progress)).await;
-    }
-
-    /// Sends a log message, for a call or for the session.
-    pub async fn log(&self, call: Option<CallId>, note: LogMessage) {
-        self.send(EngineCommand::Log(call, note)).await;
-    }
-
-    /// Tells this session alone that something has changed.
-    pub async fn changed(&self, change: Change) {
-        self.send(EngineCommand::Changed(change)).await;
-    }
-
-    /// Ends the connection that a call's messages travel on, if it has one of its own.
-    pub async fn detach(&self, call: CallId) {
-        self.send(EngineCommand::Detach(call)).await;
-    }
-
-    /// Looks at the engine; `None` when the connection is over.
-    pub async fn inspect<T: Send + 'static>(
-        &self,
-        look: impl FnOnce(&ServerEngine) -> T + Send + 'static,
-    ) -> Option<T> {
-        let (answer, seen) = oneshot::channel();
-        let look = move |engine: &ServerEngine| {
-            // The caller may have been cancelled meanwhile.
-            let _ = answer.send(look(engine));
-        };
-        self.send(EngineCommand::Inspect(Box::new(look))).await;
-        seen.await.ok()
-    }
-
-    /// A call has ended.
-    pub async fn finished(&self, call: CallId, outcome: HandlerOutcome) {
-        self.sink.send_command(EngineCommand::Finished(call, outcome)).await;
     }
 }

@@ -60,7 +60,7 @@ fn last_event_id(headers: &HeaderMap) -> Result<Option<(StreamNumber, u64)>, Ref
 /// Messages that belong to no request and were not read before. The latest request for them gets them.
 async fn get_stream(
     endpoint: &Arc<EndpointState>,
-    driver: &Arc<SessionDriver>,
+    driver: &SessionDriver,
     format: SseFormat,
 ) -> Result<Response, Refusal> {
     let guards = (endpoint.acquire_stream()?, driver.add_reader());
@@ -76,7 +76,7 @@ async fn get_stream(
 /// A stream that broke, after the last event that the client received.
 async fn resume(
     endpoint: &Arc<EndpointState>,
-    driver: &Arc<SessionDriver>,
+    driver: &SessionDriver,
     (number, after): (StreamNumber, u64),
     format: SseFormat,
 ) -> Result<Response, Refusal> {

@@ -20,7 +20,6 @@ use crate::request::body;
 use crate::request::headers::{self, AcceptRule};
 use crate::routes::{EndpointPath, Target};
 use crate::session::SessionTransport;
-use crate::stream::response_stream::GET_STREAM;
 use crate::stream::sse::{self, EventSource, SseFormat};
 
 /// Opens a session; its first event has the URI to post to.
@@ -94,7 +93,7 @@ pub(crate) async fn message(
     {
         scopes::check(endpoint, &caller, &head, || Some(session.clone()), &incoming)?;
     }
-    session.driver.receive_bytes(GET_STREAM, &body);
+    session.driver.receive(|engine, now, stream| engine.receive(now, stream, &body));
     Ok(StatusCode::ACCEPTED.into_response())
 }
 

@@ -23,7 +23,8 @@ use crate::request::headers::{self, AcceptRule};
 use crate::request::response::{CancelOnDrop, Exchange, ResponseMode, status_of_response};
 use crate::session::SessionTransport;
 use crate::session::driver::SessionDriver;
-use crate::stream::response_stream::{GET_STREAM, ResponseStream};
+use crate::session::streams::Received;
+use crate::stream::response_stream::ResponseStream;
 use crate::stream::sse::SseFormat;
 
 pub(crate) async fn post(
@@ -46,9 +47,9 @@ pub(crate) async fn post(
 /// What is left to do once a message was received. Receiving never waits, so no message is kept across an await.
 enum Step {
     Respond(Response),
-    Wait(Exchange),
+    Wait(Box<Exchange>),
     /// Open a session for a client whose `initialize` was answered with this response.
-    Open(Arc<SessionDriver>, Response),
+    Open(SessionDriver, Response),
 }
 
 impl Step {
@@ -57,23 +58,30 @@ impl Step {
     }
 
     /// The response, at once if the answer is there.
-    fn respond(endpoint: &EndpointState, exchange: Exchange) -> Self {
-        match exchange.try_response(endpoint) {
-            Some(response) => Self::Respond(response),
-            None => Self::Wait(exchange),
+    fn respond(
+        endpoint: &EndpointState,
+        received: Received,
+        lifecycle: Lifecycle,
+        wait: impl FnOnce(Arc<ResponseStream>) -> Exchange,
+    ) -> Self {
+        match received {
+            Received::Response(answer) => Self::Respond(endpoint.json_response(lifecycle, answer)),
+            Received::Stream(stream) => Self::Wait(Box::new(wait(stream))),
         }
     }
 
     /// The same for a request of a session.
     fn respond_in_session(
         endpoint: &EndpointState,
-        driver: Arc<SessionDriver>,
-        stream: Arc<ResponseStream>,
+        driver: SessionDriver,
+        request: Option<RequestId>,
+        received: Received,
         mode: ResponseMode,
     ) -> Self {
-        let rules = driver.rules();
-        let (lifecycle, format) = (rules.lifecycle, SseFormat::new(rules.resumption, &endpoint.options));
-        Self::respond(endpoint, Exchange { driver, stream, lifecycle, format, mode, guard: None })
+        Self::respond(endpoint, received, Lifecycle::Handshake, |stream| {
+            let format = SseFormat::new(driver.rules().resumption, &endpoint.options);
+            Exchange { driver, stream, request, lifecycle: Lifecycle::Handshake, format, mode, guard: None }
+        })
     }
 }
 
@@ -221,19 +229,23 @@ fn stateless(
     if Method::known(&request.method) == Some(Method::Listen) {
         endpoint.add_listener(&driver);
     }
-    let stream = driver.open_stream(Some(request.id.clone()));
-    let guard = CancelOnDrop { driver: driver.clone(), exchange: stream.exchange };
-    driver.receive(stream.exchange, message);
-    let exchange = Exchange {
-        driver,
-        stream,
-        lifecycle: Lifecycle::PerRequest,
-        format: SseFormat::new(Resumption::Never, &endpoint.options),
-        // The status is held back however long the answer takes: an error that is found late has its own status.
-        mode: ResponseMode::StreamOnMessage,
-        guard: Some(guard),
-    };
-    Ok(Step::respond(endpoint, exchange))
+    let request = Some(request.id.clone());
+    let received =
+        driver.exchange(usize::MAX, |engine, now, exchange| engine.message(now, exchange, message));
+    let received = received.ok_or_else(too_many_streams)?;
+    Ok(Step::respond(endpoint, received, Lifecycle::PerRequest, |stream| {
+        let guard = CancelOnDrop { driver: driver.clone(), exchange: stream.exchange };
+        Exchange {
+            driver,
+            stream,
+            request,
+            lifecycle: Lifecycle::PerRequest,
+            format: SseFormat::new(Resumption::Never, &endpoint.options),
+            // The status is held back however long the answer takes: an error that is found late has its own status.
+            mode: ResponseMode::StreamOnMessage,
+            guard: Some(guard),
+        }
+    }))
 }
 
 /// A message of a session, or the `initialize` that opens one.
@@ -251,20 +263,19 @@ fn in_session(
     let session = endpoint.session_of_request(caller, headers);
     let driver = session.map_err(|refusal| refusal.into_rpc_error(id_of(&message)))?.driver.clone();
     let Message::Request(request) = &message else {
-        driver.receive(GET_STREAM, message);
+        driver.receive(|engine, now, exchange| engine.message(now, exchange, message));
         // After `initialized` a client may be silent for long.
         driver.shrink();
         return Ok(Step::accepted());
     };
-    if driver.open_streams() >= endpoint.options.max_streams {
-        return Err(Refusal::too_many(Reason::Streams, "too many streams in this session", 1));
-    }
     let wants_progress = request.params.meta.is_some_and(|meta| meta.contains("\"progressToken\""));
     let mode = if wants_progress { ResponseMode::Stream } else { ResponseMode::StreamAfterDelay };
     driver.note(headers::missing_accept(headers, AcceptRule::Post));
-    let stream = driver.open_stream(Some(request.id.clone()));
-    driver.receive(stream.exchange, message);
-    Ok(Step::respond_in_session(endpoint, driver, stream, mode))
+    let request = Some(request.id.clone());
+    let most = endpoint.options.max_streams;
+    let received = driver.exchange(most, |engine, now, exchange| engine.message(now, exchange, message));
+    let received = received.ok_or_else(too_many_streams)?;
+    Ok(Step::respond_in_session(endpoint, driver, request, received, mode))
 }
 
 fn initialize(
@@ -279,11 +290,12 @@ fn initialize(
     }
     let driver = endpoint.open_driver(caller.connection(headers::of_session(headers)));
     driver.note(headers::missing_accept(headers, AcceptRule::Post));
-    let stream = driver.open_stream(id_of(&message).cloned());
-    driver.receive(stream.exchange, message);
+    let received =
+        driver.exchange(usize::MAX, |engine, now, exchange| engine.message(now, exchange, message));
     // The engine answers `initialize` itself, without a handler.
-    let answer =
-        stream.try_first_response().ok_or_else(|| Refusal::internal("the session cannot be opened"))?;
+    let Some(Received::Response(answer)) = received else {
+        return Err(Refusal::internal("the session cannot be opened"));
+    };
     if driver.session_rules().is_none() {
         let status = status_of_response(Lifecycle::Handshake, answer.error_code());
         let why = log::rpc_error_message(&answer.json).unwrap_or_default();
@@ -296,7 +308,7 @@ fn initialize(
 async fn open_session(
     endpoint: &EndpointState,
     caller: &Caller,
-    driver: Arc<SessionDriver>,
+    driver: SessionDriver,
     mut response: Response,
 ) -> Result<Response, Refusal> {
     let session = endpoint.open_session(SessionTransport::Streamable, caller, driver).await?;
@@ -315,18 +327,24 @@ fn batch(
 ) -> Result<Step, Refusal> {
     let session = endpoint.session_of_request(caller, headers);
     let driver = session.map_err(|refusal| refusal.into_rpc_error(None))?.driver.clone();
-    let stream = driver.open_stream(None);
-    driver.receive_bytes(stream.exchange, body);
+    let most = endpoint.options.max_streams;
+    let received = driver.exchange(most, |engine, now, exchange| engine.receive(now, exchange, body));
+    let received = received.ok_or_else(too_many_streams)?;
     if !has_requests(body) {
-        let refused = stream.try_first_response();
-        driver.close_exchange(stream.exchange);
-        return Ok(match refused {
-            Some(answer) => Step::Respond(endpoint.json(StatusCode::BAD_REQUEST, answer.json)),
-            None => Step::accepted(),
+        return Ok(match received {
+            Received::Response(answer) => Step::Respond(endpoint.json(StatusCode::BAD_REQUEST, answer.json)),
+            Received::Stream(stream) => {
+                driver.close_exchange(stream.exchange);
+                Step::accepted()
+            }
         });
     }
     driver.note(headers::missing_accept(headers, AcceptRule::Post));
-    Ok(Step::respond_in_session(endpoint, driver, stream, ResponseMode::StreamAfterDelay))
+    Ok(Step::respond_in_session(endpoint, driver, None, received, ResponseMode::StreamAfterDelay))
+}
+
+fn too_many_streams() -> Refusal {
+    Refusal::too_many(Reason::Streams, "too many streams in this session", 1)
 }
 
 fn has_requests(body: &[u8]) -> bool {

@@ -20,8 +20,9 @@ use crate::stream::response_stream::{Message, ResponseStream};
 use crate::stream::sse::{self, EventSource, SseFormat};
 
 pub(crate) struct Exchange {
-    pub(crate) driver: Arc<SessionDriver>,
+    pub(crate) driver: SessionDriver,
     pub(crate) stream: Arc<ResponseStream>,
+    pub(crate) request: Option<RequestId>,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) format: SseFormat,
     pub(crate) mode: ResponseMode,
@@ -40,11 +41,6 @@ pub(crate) enum ResponseMode {
 }
 
 impl Exchange {
-    /// The response, if the answer is there already.
-    pub(crate) fn try_response(&self, endpoint: &EndpointState) -> Option<Response> {
-        self.stream.try_first_response().map(|answer| endpoint.json_response(self.lifecycle, answer))
-    }
-
     /// Waits for the first message and responds with JSON if it is the answer, else with a stream. A request that cannot
     /// be answered is cancelled.
     pub(crate) async fn response(self, endpoint: &Arc<EndpointState>) -> Result<Response, Refusal> {
@@ -57,7 +53,7 @@ impl Exchange {
     }
 
     async fn json_or_sse(self, endpoint: &Arc<EndpointState>) -> Result<Response, Refusal> {
-        let Self { driver, stream, lifecycle, format, mode, guard } = self;
+        let Self { driver, stream, request, lifecycle, format, mode, guard } = self;
         let answer = match mode {
             ResponseMode::Stream => stream.try_first_response(),
             ResponseMode::StreamOnMessage => stream.first_response().await,
@@ -74,7 +70,7 @@ impl Exchange {
             return Ok(sse::whole(Vec::new()));
         }
         let guards = (endpoint.acquire_stream()?, driver.add_reader(), guard);
-        let number = match driver.attach_log(&stream).await? {
+        let number = match driver.attach_log(&stream, request).await? {
             Some(OpenStreamOutcome::Opened(number, _)) => number,
             Some(OpenStreamOutcome::Full) => {
                 return Err(Refusal::too_many(Reason::Streams, "too many streams in this session", 1));
@@ -103,7 +99,7 @@ impl Exchange {
 
 /// A client disconnect cancels the request, where it is stateless. After the response this has no effect.
 pub(crate) struct CancelOnDrop {
-    pub(crate) driver: Arc<SessionDriver>,
+    pub(crate) driver: SessionDriver,
     pub(crate) exchange: ExchangeId,
 }
 

@@ -1,6 +1,7 @@
-//! Sessions: opening, finding and expiring them. The `driver` runs the engine of one session.
+//! Sessions: opening, finding and expiring them. The `driver` runs the engine of one session, `streams` has its streams.
 
 pub(crate) mod driver;
+pub(crate) mod streams;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +32,7 @@ pub(crate) struct HttpSession {
     transport: SessionTransport,
     /// The principal that it belongs to, where access tokens are required.
     principal: Option<Arc<str>>,
-    pub(crate) driver: Arc<SessionDriver>,
+    pub(crate) driver: SessionDriver,
     /// The time of the last request, in milliseconds of the clock.
     used: AtomicU64,
     /// When the backplane was last told of a request.
@@ -165,7 +166,7 @@ impl EndpointState {
         &self,
         transport: SessionTransport,
         caller: &Caller,
-        driver: Arc<SessionDriver>,
+        driver: SessionDriver,
     ) -> Result<Arc<HttpSession>, Refusal> {
         self.check_running()?;
         let full = || Refusal::unavailable(Reason::Sessions, "too many sessions are open", 30);

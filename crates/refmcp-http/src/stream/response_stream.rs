@@ -30,8 +30,6 @@ const RETRY_DELAY: (Duration, Duration) = (Duration::from_millis(50), Duration::
 #[derive(Debug)]
 pub(crate) struct ResponseStream {
     pub(crate) exchange: ExchangeId,
-    /// The request that is answered; the GET stream answers none.
-    pub(crate) request: Option<RequestId>,
     max_bytes: usize,
     state: Mutex<State>,
     changed: Notify,
@@ -62,7 +60,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    fn is_response(&self) -> bool {
+    pub(crate) fn is_response(&self) -> bool {
         matches!(self.kind, MessageKind::Response { .. })
     }
 
@@ -82,6 +80,8 @@ struct Log {
     key: StreamKey,
     /// The GET stream has many writers and therefore no epoch.
     epoch: Option<Epoch>,
+    /// The request that is answered; the GET stream answers none.
+    request: Option<RequestId>,
     /// The number of the next event; on the GET stream, the key of the next post.
     next: AtomicU64,
 }
@@ -98,8 +98,8 @@ pub(crate) enum Next {
 }
 
 impl ResponseStream {
-    pub(crate) fn new(exchange: ExchangeId, request: Option<RequestId>, max_bytes: usize) -> Arc<Self> {
-        Arc::new(Self { exchange, request, max_bytes, state: Mutex::default(), changed: Notify::new() })
+    pub(crate) fn new(exchange: ExchangeId, max_bytes: usize) -> Arc<Self> {
+        Arc::new(Self { exchange, max_bytes, state: Mutex::default(), changed: Notify::new() })
     }
 
     pub(crate) fn push(self: &Arc<Self>, message: Message) {
@@ -133,6 +133,11 @@ impl ResponseStream {
                 }
             });
         }
+    }
+
+    /// Whether no more messages follow.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.state.lock().ended
     }
 
     /// Whether every message was taken and no more follow.
@@ -197,9 +202,10 @@ impl ResponseStream {
         backplane: Arc<dyn Backplane>,
         key: StreamKey,
         epoch: Option<Epoch>,
+        request: Option<RequestId>,
     ) {
         let next = AtomicU64::new(if epoch.is_some() { 1 } else { next_key() });
-        self.state.lock().log = Some(Arc::new(Log { backplane, key, epoch, next }));
+        self.state.lock().log = Some(Arc::new(Log { backplane, key, epoch, request, next }));
         if self.is_over() {
             return self.end();
         }
@@ -218,7 +224,7 @@ impl ResponseStream {
         while let Some((log, message)) = self.next_to_write() {
             match log.store(&message).await {
                 Ok(Stored::Yes) => drop(self.state.lock().pop()),
-                Ok(Stored::NoRoom) => self.replace_first(&message),
+                Ok(Stored::NoRoom) => self.replace_first(&message, log.request.as_ref()),
                 // The log has ended this stream, so the pending messages have no reader.
                 Ok(Stored::Over) => return self.abandon(),
                 Err(fault) => {
@@ -240,10 +246,10 @@ impl ResponseStream {
     }
 
     /// Replaces an answer that does not fit into the log by an error; other messages are dropped.
-    fn replace_first(&self, message: &Message) {
+    fn replace_first(&self, message: &Message, request: Option<&RequestId>) {
         let mut json = Vec::new();
         let error = RpcError::internal("the answer finds no room in the log of this stream");
-        let request = self.request.as_ref().filter(|_| message.error_code() != Some(error.code));
+        let request = request.filter(|_| message.error_code() != Some(error.code));
         let written = request.map(|id| encode::error(&mut json, ResponseId::Id(id), &error));
         let mut state = self.state.lock();
         state.pop();
@@ -414,11 +420,11 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_is_taken_only_if_it_is_the_first_message() {
-        let stream = ResponseStream::new(ExchangeId(1), Some(RequestId::from(1)), 100);
+        let stream = ResponseStream::new(ExchangeId(1), 100);
         assert!(stream.try_first_response().is_none());
         stream.push(answer("a"));
         assert_eq!(stream.first_response().await.unwrap().json, "a");
-        let stream = ResponseStream::new(ExchangeId(1), Some(RequestId::from(1)), 100);
+        let stream = ResponseStream::new(ExchangeId(1), 100);
         stream.push(notification("n"));
         stream.push(answer("a"));
         assert!(stream.first_response().await.is_none());
@@ -430,7 +436,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_latest_reader_replaces_the_one_before() {
-        let stream = ResponseStream::new(GET_STREAM, None, 100);
+        let stream = ResponseStream::new(GET_STREAM, 100);
         let first = stream.attach();
         stream.push(notification("n"));
         let second = stream.attach();
@@ -441,7 +447,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_reader_that_is_too_slow_loses_the_stream() {
-        let stream = ResponseStream::new(GET_STREAM, None, 10);
+        let stream = ResponseStream::new(GET_STREAM, 10);
         let reader = stream.attach();
         stream.push(notification("123456789"));
         stream.push(notification("123456789"));
@@ -460,9 +466,9 @@ mod tests {
         let opened = memory.open_stream(&session, request.clone()).await.unwrap();
         let OpenStreamOutcome::Opened(number, epoch) = opened else { panic!("{opened:?}") };
         let key = StreamKey::new(session, number);
-        let stream = ResponseStream::new(ExchangeId(1), request, 10_000);
+        let stream = ResponseStream::new(ExchangeId(1), 10_000);
         stream.push(notification("1"));
-        stream.attach_log(memory.clone(), key.clone(), Some(epoch));
+        stream.attach_log(memory.clone(), key.clone(), Some(epoch), request);
         stream.push(notification("2"));
         stream.push(answer(&"x".repeat(2000)));
         let mut reading = StreamReader::begin(memory, key, ReadFrom::After(0)).await.unwrap().unwrap();

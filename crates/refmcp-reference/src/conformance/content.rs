@@ -83,7 +83,7 @@ async fn log_once(call: Call, _: NoArguments) -> Result<&'static str, CallError>
 }
 
 async fn reconnection(call: Call, _: NoArguments) -> Result<&'static str, CallError> {
-    call.close_stream().await;
+    call.close_stream();
     sleep(PAUSE).await;
     Ok("Reconnection test completed")
 }

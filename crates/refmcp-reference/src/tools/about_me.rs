@@ -98,7 +98,7 @@ async fn about_me(call: Call, _: NoArguments) -> Result<Json<AboutMe>, CallError
     };
     if let Some(session) = call.session() {
         let (age, roots_changes) = (session.age(), session.roots_changes());
-        let seen = call.inspect(move |engine| {
+        let seen = call.inspect(|engine| {
             let session = AboutSession {
                 age_ms: (age.as_secs_f64() * 1000.0).round(),
                 subscriptions: engine.subscriptions().map(str::to_owned).collect(),
@@ -108,11 +108,11 @@ async fn about_me(call: Call, _: NoArguments) -> Result<Json<AboutMe>, CallError
             };
             (engine.log_level(), session)
         });
-        let (level, session) = seen.await.ok_or_else(|| CallError::new("the session is over"))?;
+        let (level, session) = seen.ok_or_else(|| CallError::new("the session is over"))?;
         about.log_level = Some(level.as_str());
         about.session = Some(session);
     } else {
-        about.findings = call.inspect(|engine| broken(engine.findings())).await;
+        about.findings = call.inspect(|engine| broken(engine.findings()));
     }
     Ok(Json(about))
 }

@@ -10,7 +10,7 @@ use crate::script::Peer;
 #[tokio::test]
 async fn messages_are_answered_while_every_handler_thread_spins() {
     let handlers = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let mut peer = Peer::with(4096, |driver| driver.handlers(handlers.handle().clone())).await;
+    let mut peer = Peer::with(4096, Some(handlers.handle().clone())).await;
     for id in 0..4 {
         peer.call(id, "spin", json!({})).await;
     }

@@ -14,11 +14,14 @@ use refmcp_testkit::engine::full_config;
 use refmcp_testkit::messages::initialize_params;
 use refmcp_transport::changes::ChangeSender;
 use refmcp_transport::pipe::{LineReader, LineWriter};
-use refmcp_transport::{CallService, Cancellation, ConnectionEnd, Driver, EngineHandle, RunningCall};
+use refmcp_transport::{
+    CallService, Cancellation, ConnectionEnd, Driver, DriverOptions, EngineHandle, RunningCall,
+};
 use serde_json::{Value, json};
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf, duplex, split,
 };
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -127,19 +130,19 @@ pub(crate) struct Peer {
 impl Peer {
     /// A driver at the end of a pipe that holds so many bytes; it waits ten seconds for calls when it ends.
     pub(crate) async fn of_width(width: usize) -> Self {
-        Self::with(width, |driver| driver).await
+        Self::with(width, None).await
     }
 
-    pub(crate) async fn with(width: usize, change: impl FnOnce(ScriptedDriver) -> ScriptedDriver) -> Self {
+    pub(crate) async fn with(width: usize, handlers: Option<Handle>) -> Self {
         let (near, far) = duplex(width);
         let (read, write) = split(near);
         let engine = ServerEngine::new(Arc::new(full_config()), None);
         let (script, hub) = (Script::default(), ChangeSender::default());
         let gate = script.gate.clone();
         let pipe = (LineReader::new(read, 1 << 20), LineWriter::new(write));
-        let driver =
-            Driver::new(pipe, engine, Arc::new(script)).grace(Duration::from_secs(10)).feed(hub.subscribe());
-        let driver = change(driver);
+        let (feed, grace) = (Some(hub.subscribe()), Duration::from_secs(10));
+        let options = DriverOptions { feed, grace, handlers, ..DriverOptions::default() };
+        let driver = Driver::new(pipe, engine, script, options);
         let (handle, stop) = (driver.handle(), CancellationToken::new());
         let driven = tokio::spawn(driver.run(stop.clone()));
         let (output, input) = split(far);
@@ -183,9 +186,6 @@ impl Peer {
         }
     }
 }
-
-pub(crate) type ScriptedDriver =
-    Driver<LineReader<ReadHalf<DuplexStream>>, LineWriter<WriteHalf<DuplexStream>>, Script>;
 
 pub(crate) fn call(id: usize, tool: &str, arguments: &Value) -> Value {
     let meta = json!({ "progressToken": id });

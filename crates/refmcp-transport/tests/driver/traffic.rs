@@ -78,6 +78,6 @@ async fn changes_reach_the_peer_and_so_does_what_is_said_beside_calls() {
     peer.handle.changed(Change::Prompts).await;
     assert_eq!(peer.read().await.unwrap()["method"], "notifications/prompts/list_changed");
     assert!(peer.catch_up().await.is_empty(), "a hundred times the same is one thing to tell");
-    let in_flight = peer.handle.inspect(refmcp_proto::engine::ServerEngine::in_flight).await;
+    let in_flight = peer.handle.inspect(refmcp_proto::engine::ServerEngine::in_flight);
     assert_eq!(in_flight, Some(0));
 }

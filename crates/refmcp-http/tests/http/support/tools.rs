@@ -105,7 +105,7 @@ pub(crate) fn server() -> (Server, Arc<AtomicUsize>) {
         Ok("grown")
     });
     let leave = Tool::new("leave", "Sends the client away", |call: Call, _: NoArguments| async move {
-        call.close_stream().await;
+        call.close_stream();
         sleep(Duration::from_millis(100)).await;
         Ok("came back")
     });

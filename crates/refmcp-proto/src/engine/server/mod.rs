@@ -40,7 +40,7 @@ use crate::finding::{Finding, Findings};
 use crate::jsonrpc::{DecodeError, Incoming, Message, RequestId, decode};
 use crate::model::LogLevel;
 use crate::peer::Peer;
-use crate::revision::{Revision, Rules};
+use crate::revision::{Resumption, Revision, Rules};
 use crate::time::Timestamp;
 use batches::{BatchId, Batches};
 use calls::Calls;
@@ -202,6 +202,17 @@ impl ServerEngine {
     /// How many requests are in flight.
     pub fn in_flight(&self) -> usize {
         self.calls.len()
+    }
+
+    /// Whether a call has had no response yet.
+    pub fn is_in_flight(&self, call: CallId) -> bool {
+        self.calls.get(call).is_some()
+    }
+
+    /// The exchange of a call, if its client comes back for the rest when the connection is closed before the response.
+    pub fn polled_exchange(&self, call: CallId) -> Option<ExchangeId> {
+        let call = self.calls.get(call)?;
+        (call.peer.rules().resumption == Resumption::Polling).then_some(call.to.exchange)
     }
 
     /// The rules of the session; before there is one, those of the newest revision.

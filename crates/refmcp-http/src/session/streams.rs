@@ -1,0 +1,173 @@
+//! The streams of one engine: its outbox over HTTP, where each request has a stream of its own.
+
+use std::sync::Arc;
+
+use foldhash::HashMap;
+use refmcp_proto::engine::{
+    CloseReason, ExchangeId, MessageKind, MessageTarget, OutgoingMessage, ServerEngine,
+};
+use refmcp_server::backplane::{Backplane, SessionId, StreamKey};
+use refmcp_server::transport::Outbox;
+
+use crate::ops::log;
+use crate::stream::response_stream::{GET_STREAM, Message, ResponseStream};
+
+pub(crate) struct Streams {
+    /// The number of the session, for logs.
+    session: u64,
+    max_bytes: usize,
+    last_exchange: u64,
+    /// Exchanges whose messages are being received, with what has come back so far.
+    receiving: Vec<(ExchangeId, Option<Received>)>,
+    /// The streams of requests that wait for their responses.
+    open: HashMap<ExchangeId, Arc<ResponseStream>>,
+    get_stream: Option<Arc<ResponseStream>>,
+    /// Where streams are logged, in sessions whose streams can be resumed.
+    pub(crate) log: Option<(Arc<dyn Backplane>, SessionId)>,
+    /// The number of streams that are being read.
+    pub(crate) readers: usize,
+    /// The GET stream ends as soon as no request is in flight.
+    pub(crate) winding_down: bool,
+}
+
+/// What comes back for a request. A response that is the first message needs no stream.
+pub(crate) enum Received {
+    Response(Message),
+    Stream(Arc<ResponseStream>),
+}
+
+impl Streams {
+    pub(crate) fn new(session: u64, max_bytes: usize) -> Self {
+        Self {
+            session,
+            max_bytes,
+            last_exchange: GET_STREAM.0,
+            receiving: Vec::new(),
+            open: HashMap::default(),
+            get_stream: None,
+            log: None,
+            readers: 0,
+            winding_down: false,
+        }
+    }
+
+    /// Begins an exchange; none while `max` others wait for their responses.
+    pub(crate) fn begin_exchange(&mut self, max: usize) -> Option<ExchangeId> {
+        if self.open.len() + self.receiving.len() >= max {
+            return None;
+        }
+        self.last_exchange += 1;
+        let exchange = ExchangeId(self.last_exchange);
+        self.receiving.push((exchange, None));
+        Some(exchange)
+    }
+
+    /// What has come back for the message of an exchange; later messages go to the stream.
+    pub(crate) fn received(&mut self, exchange: ExchangeId) -> Received {
+        let receiving = self.receiving.iter().position(|(receiving, _)| *receiving == exchange);
+        match receiving.and_then(|position| self.receiving.swap_remove(position).1) {
+            Some(Received::Stream(stream)) if !stream.has_ended() => self.open(exchange, stream),
+            Some(received) => received,
+            None => self.open(exchange, ResponseStream::new(exchange, self.max_bytes)),
+        }
+    }
+
+    fn open(&mut self, exchange: ExchangeId, stream: Arc<ResponseStream>) -> Received {
+        self.open.insert(exchange, stream.clone());
+        Received::Stream(stream)
+    }
+
+    /// The stream of an exchange that is not over.
+    fn stream(&mut self, exchange: ExchangeId) -> Option<Arc<ResponseStream>> {
+        let Some((_, received)) = self.receiving.iter_mut().find(|(receiving, _)| *receiving == exchange)
+        else {
+            return self.open.get(&exchange).cloned();
+        };
+        let new = || Received::Stream(ResponseStream::new(exchange, self.max_bytes));
+        match received.get_or_insert_with(new) {
+            Received::Stream(stream) => Some(stream.clone()),
+            Received::Response(_) => None,
+        }
+    }
+
+    /// Forgets the stream of an exchange that has no reader any more.
+    pub(crate) fn forget(&mut self, exchange: ExchangeId) {
+        self.open.remove(&exchange);
+    }
+
+    /// The stream of messages that belong to no request.
+    pub(crate) fn get_stream(&mut self) -> &Arc<ResponseStream> {
+        self.get_stream.get_or_insert_with(|| {
+            let stream = ResponseStream::new(GET_STREAM, self.max_bytes);
+            if let Some((backplane, session)) = &self.log {
+                stream.attach_log(backplane.clone(), StreamKey::get_stream(session.clone()), None, None);
+            }
+            stream
+        })
+    }
+
+    /// Ends all streams.
+    pub(crate) fn end(&mut self) {
+        let streams = self.open.drain().map(|(_, stream)| stream).chain(self.get_stream.clone());
+        streams.for_each(|stream| stream.end());
+    }
+
+    /// Frees memory that is not needed while the session is silent.
+    pub(crate) fn shrink(&mut self) {
+        self.receiving.shrink_to_fit();
+        self.open.shrink_to_fit();
+    }
+}
+
+impl Outbox for Streams {
+    const YIELDS: bool = true;
+
+    fn send(&mut self, OutgoingMessage { to, kind, json }: OutgoingMessage) {
+        if let MessageKind::Response { error: Some(code) } = kind {
+            log::rpc_error_answered(self.session, code, &json);
+        }
+        let message = Message { json: json.into(), kind };
+        let exchange = match to {
+            MessageTarget::Session | MessageTarget::Exchange(GET_STREAM) => {
+                return self.get_stream().push(message);
+            }
+            MessageTarget::Exchange(exchange) => exchange,
+        };
+        let is_response = message.is_response();
+        if is_response
+            && let Some((_, nothing @ None)) = self.receiving.iter_mut().find(|(other, _)| *other == exchange)
+        {
+            *nothing = Some(Received::Response(message));
+        } else if let Some(stream) = self.stream(exchange) {
+            stream.push(message);
+            // The response is the last message.
+            if is_response {
+                self.open.remove(&exchange);
+            }
+        }
+    }
+
+    fn end_exchange(&mut self, exchange: ExchangeId) {
+        if let Some(stream) = self.stream(exchange) {
+            stream.end();
+            self.open.remove(&exchange);
+        }
+    }
+
+    fn detach(&mut self, exchange: ExchangeId) {
+        if let Some(stream) = self.stream(exchange) {
+            stream.detach_reader();
+        }
+    }
+
+    fn close(&mut self, CloseReason::Stale: CloseReason) {
+        self.open.values().for_each(|stream| stream.detach_reader());
+        self.get_stream().detach_reader();
+    }
+
+    fn step_done(&mut self, engine: &ServerEngine) {
+        if self.winding_down && engine.in_flight() == 0 {
+            self.get_stream().end();
+        }
+    }
+}
