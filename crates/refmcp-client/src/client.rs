@@ -12,7 +12,7 @@ use refmcp_proto::model::{
     GetPromptResult, JsonObject, LogLevel, Prompt, ReadResourceResult, RequestParams, Resource,
     ResourceTemplate, Root, SubscriptionFilter, SubscriptionsListenResult, Tool,
 };
-use refmcp_proto::revision::{Lifecycle, Method};
+use refmcp_proto::revision::{Lifecycle, Method, NotificationMethod};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -135,23 +135,26 @@ impl Client {
             Err(fault) => Err(fault.to_string()),
         };
         match arguments {
-            Ok(arguments) => Request::new(self, "tools/call", &Params { name, arguments: &arguments })
-                .named(name)
-                .arguments(arguments),
-            Err(why) => Request::invalid(self, "tools/call", why),
+            Ok(arguments) => {
+                Request::new(self, Method::CallTool.name(), &Params { name, arguments: &arguments })
+                    .named(name)
+                    .arguments(arguments)
+            }
+            Err(why) => Request::invalid(self, Method::CallTool.name(), why),
         }
     }
 
     /// Reads a resource.
     #[doc(alias = "resources/read")]
     pub fn read_resource(&self, uri: &str) -> Request<ReadResourceResult> {
-        Request::new(self, "resources/read", &json!({ "uri": uri })).named(uri).cached()
+        Request::new(self, Method::ReadResource.name(), &json!({ "uri": uri })).named(uri).cached()
     }
 
     /// Gets a prompt, filled in with arguments.
     #[doc(alias = "prompts/get")]
     pub fn get_prompt(&self, name: &str, arguments: &BTreeMap<String, String>) -> Request<GetPromptResult> {
-        Request::new(self, "prompts/get", &json!({ "name": name, "arguments": arguments })).named(name)
+        Request::new(self, Method::GetPrompt.name(), &json!({ "name": name, "arguments": arguments }))
+            .named(name)
     }
 
     /// Proposes values for an argument of a prompt or resource template; `context` has the other arguments that are known.
@@ -166,19 +169,19 @@ impl Client {
         if let (false, Value::Object(params)) = (context.is_empty(), &mut params) {
             params.insert("context".to_owned(), json!({ "arguments": context }));
         }
-        Request::new(self, "completion/complete", &params)
+        Request::new(self, Method::Complete.name(), &params)
     }
 
     /// Subscribes to changes of a resource, in a session; without one, see [`listen`](Self::listen).
     #[doc(alias = "resources/subscribe")]
     pub fn subscribe(&self, uri: &str) -> Request<EmptyResult> {
-        Request::new(self, "resources/subscribe", &json!({ "uri": uri }))
+        Request::new(self, Method::Subscribe.name(), &json!({ "uri": uri }))
     }
 
     /// Ends a subscription to a resource.
     #[doc(alias = "resources/unsubscribe")]
     pub fn unsubscribe(&self, uri: &str) -> Request<EmptyResult> {
-        Request::new(self, "resources/unsubscribe", &json!({ "uri": uri }))
+        Request::new(self, Method::Unsubscribe.name(), &json!({ "uri": uri }))
     }
 
     /// Subscribes to notifications where there is no session, until the server ends it or the future is dropped. They go
@@ -186,7 +189,7 @@ impl Client {
     #[doc(alias = "subscriptions/listen")]
     #[doc(alias = "subscribe")]
     pub fn listen(&self, filter: &SubscriptionFilter) -> Request<SubscriptionsListenResult> {
-        Request::new(self, "subscriptions/listen", &json!({ "notifications": filter }))
+        Request::new(self, Method::Listen.name(), &json!({ "notifications": filter }))
     }
 
     /// Sets the least level of log messages: of the session, or of all requests from now on.
@@ -201,7 +204,7 @@ impl Client {
             return Ok(());
         }
         let request: Request<EmptyResult> =
-            Request::new(self, "logging/setLevel", &json!({ "level": level }));
+            Request::new(self, Method::SetLevel.name(), &json!({ "level": level }));
         request.await.map(drop)
     }
 
@@ -217,11 +220,11 @@ impl Client {
     /// As any request.
     pub async fn ping(&self) -> Result<(), Error> {
         if self.server().rules().lifecycle == Lifecycle::PerRequest {
-            return Request::<DiscoverResult>::new(self, "server/discover", &RequestParams::default())
+            return Request::<DiscoverResult>::new(self, Method::Discover.name(), &RequestParams::default())
                 .await
                 .map(drop);
         }
-        Request::<EmptyResult>::new(self, "ping", &RequestParams::default()).await.map(drop)
+        Request::<EmptyResult>::new(self, Method::Ping.name(), &RequestParams::default()).await.map(drop)
     }
 
     /// Makes any request. The members of `_meta` that the protocol requires are added.
@@ -249,7 +252,7 @@ impl Client {
         if !self.driver.host.set_roots(roots) {
             return Err(Error::Misuse("the host had no roots when it connected".to_owned()));
         }
-        self.driver.notify("notifications/roots/list_changed");
+        self.driver.notify(NotificationMethod::RootsListChanged.name());
         Ok(())
     }
 

@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::transport::BoxFuture;
+use refmcp_proto::revision::ServerMethod;
 
 type Handler<P, R> = Arc<dyn Fn(P) -> BoxFuture<'static, Result<R, RpcError>> + Send + Sync>;
 type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
@@ -174,7 +175,10 @@ impl Host {
     pub(crate) async fn handle(&self, request: InputRequest) -> Result<Value, RpcError> {
         match request {
             InputRequest::Roots => {
-                let known = self.roots.as_ref().ok_or_else(|| RpcError::method_not_found("roots/list"))?;
+                let known = self
+                    .roots
+                    .as_ref()
+                    .ok_or_else(|| RpcError::method_not_found(ServerMethod::ListRoots.name()))?;
                 let roots = known.read().clone();
                 value(&ListRootsResult { roots, ..ListRootsResult::default() })
             }
@@ -182,14 +186,14 @@ impl Host {
                 let handler = self
                     .sampling
                     .as_ref()
-                    .ok_or_else(|| RpcError::method_not_found("sampling/createMessage"))?;
+                    .ok_or_else(|| RpcError::method_not_found(ServerMethod::CreateMessage.name()))?;
                 value(&handler(*params).await?)
             }
             InputRequest::Elicit(ElicitParams::Form(params)) => {
                 let handler = self
                     .elicitation
                     .as_ref()
-                    .ok_or_else(|| RpcError::method_not_found("elicitation/create"))?;
+                    .ok_or_else(|| RpcError::method_not_found(ServerMethod::Elicit.name()))?;
                 let form = params.requested_schema.clone();
                 let result = handler(params).await?;
                 // Content that does not fit the form is not sent.
@@ -202,7 +206,7 @@ impl Host {
                 let handler = self
                     .url_elicitation
                     .as_ref()
-                    .ok_or_else(|| RpcError::method_not_found("elicitation/create"))?;
+                    .ok_or_else(|| RpcError::method_not_found(ServerMethod::Elicit.name()))?;
                 value(&handler(params).await?)
             }
         }

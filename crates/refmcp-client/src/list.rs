@@ -22,14 +22,14 @@ pub trait Listable: Sized + Send + 'static {
     type Page: DeserializeOwned + Send + 'static;
 
     /// The method that lists it.
-    const METHOD: &'static str;
+    const METHOD: Method;
 
     /// The items of a page, and the cursor of the next one.
     fn into_items(page: Self::Page) -> (Vec<Self>, Option<String>);
 
     /// True if a server with these capabilities lists it.
     fn offered(capabilities: &ServerCapabilities) -> bool {
-        Method::known(Self::METHOD).is_none_or(|method| method.is_offered(capabilities))
+        Self::METHOD.is_offered(capabilities)
     }
 
     /// The items that the client can use.
@@ -40,11 +40,11 @@ pub trait Listable: Sized + Send + 'static {
 }
 
 macro_rules! listable {
-    ($($item:ty: $page:ty, $member:ident, $method:literal $(, $usable:path)?;)*) => {
+    ($($item:ty: $page:ty, $member:ident, $method:ident $(, $usable:path)?;)*) => {
         $(
             impl Listable for $item {
                 type Page = $page;
-                const METHOD: &'static str = $method;
+                const METHOD: Method = Method::$method;
 
                 fn into_items(page: $page) -> (Vec<Self>, Option<String>) {
                     (page.$member, page.next_cursor)
@@ -61,10 +61,10 @@ macro_rules! listable {
 }
 
 listable! {
-    Tool: ListToolsResult, tools, "tools/list", Client::usable_tools;
-    Resource: ListResourcesResult, resources, "resources/list";
-    ResourceTemplate: ListResourceTemplatesResult, resource_templates, "resources/templates/list";
-    Prompt: ListPromptsResult, prompts, "prompts/list";
+    Tool: ListToolsResult, tools, ListTools, Client::usable_tools;
+    Resource: ListResourcesResult, resources, ListResources;
+    ResourceTemplate: ListResourceTemplatesResult, resource_templates, ListResourceTemplates;
+    Prompt: ListPromptsResult, prompts, ListPrompts;
 }
 
 /// A list that is being read.
@@ -108,7 +108,7 @@ impl<T: Listable> Pages<T> {
             Next::End => return Ok(None),
         };
         let params = PaginatedParams { cursor, ..PaginatedParams::default() };
-        let mut request = Request::<T::Page>::new(&self.client, T::METHOD, &params).cached();
+        let mut request = Request::<T::Page>::new(&self.client, T::METHOD.name(), &params).cached();
         if self.fresh {
             request = request.fresh();
         }
@@ -116,17 +116,23 @@ impl<T: Listable> Pages<T> {
             Ok(page) => page,
             Err(fault) => {
                 // Pages that belong together expire together.
-                self.client.driver.cache.lock().invalidate_list(T::METHOD);
+                self.client.driver.cache.lock().invalidate_list(T::METHOD.name());
                 return Err(fault);
             }
         };
         let (items, next) = T::into_items(page);
         if let Some(next) = next {
             if self.seen.len() >= MAX_PAGES {
-                return Err(Error::EndlessList(format!("{} has more than {MAX_PAGES} pages", T::METHOD)));
+                return Err(Error::EndlessList(format!(
+                    "{} has more than {MAX_PAGES} pages",
+                    T::METHOD.name()
+                )));
             }
             if !self.seen.insert(next.clone()) {
-                return Err(Error::EndlessList(format!("{} goes back to a page it has given", T::METHOD)));
+                return Err(Error::EndlessList(format!(
+                    "{} goes back to a page it has given",
+                    T::METHOD.name()
+                )));
             }
             self.next = Next::At(next);
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use refmcp_proto::model::{JsonObject, ServerNotification, Tool};
 use refmcp_proto::param_headers::{ParamHeader, param_headers};
+use refmcp_proto::revision::Method;
 use refmcp_proto::schema::SchemaValidator;
 use refmcp_proto::time::Timestamp;
 use serde_json::Value;
@@ -70,12 +71,13 @@ impl ResponseCache {
     /// Drops what a notification says has changed.
     pub(crate) fn invalidate(&mut self, notification: &ServerNotification) {
         match notification {
-            ServerNotification::ToolsListChanged(_) => self.remove_if(|method, _| method == "tools/list"),
-            ServerNotification::PromptsListChanged(_) => self.remove_if(|method, _| method == "prompts/list"),
+            ServerNotification::ToolsListChanged(_) => self.invalidate_list(Method::ListTools.name()),
+            ServerNotification::PromptsListChanged(_) => self.invalidate_list(Method::ListPrompts.name()),
             ServerNotification::ResourcesListChanged(_) => {
-                self.remove_if(|method, _| matches!(method, "resources/list" | "resources/templates/list"));
+                self.invalidate_list(Method::ListResources.name());
+                self.invalidate_list(Method::ListResourceTemplates.name());
             }
-            ServerNotification::ResourceUpdated(_) => self.remove_if(|method, _| method == "resources/read"),
+            ServerNotification::ResourceUpdated(_) => self.invalidate_list(Method::ReadResource.name()),
             _ => {}
         }
     }

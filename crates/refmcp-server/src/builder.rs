@@ -123,7 +123,7 @@ impl ServerBuilder {
         F: Fn(Call, JsonObject) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<JsonObject, CallError>> + Send + 'static,
     {
-        if Method::known(name).is_some() {
+        if Method::known(name).is_some_and(|method| !method.is_extension()) {
             self.faults.push(format!("method {name} belongs to the protocol"));
         }
         self.methods.insert(name.into(), CustomMethod::new(handler));

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use refmcp_proto::jsonrpc::RpcError;
+use refmcp_proto::revision::Method;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -20,13 +21,10 @@ struct Named<'a> {
     name: Cow<'a, str>,
 }
 
-/// The only method whose requests take scopes.
-const CALL: &str = "tools/call";
-
 impl Server {
     /// Whether requests of a method may take scopes at all.
     pub fn may_need_scopes(&self, method: &str) -> bool {
-        method == CALL
+        method == Method::CallTool.name()
     }
 
     /// The scopes that a request requires; invalid parameters require none, and are refused later.
@@ -47,7 +45,7 @@ impl Session {
 
 /// The tool that a request calls.
 fn tool<'a>(method: &str, params: Option<&'a str>) -> Option<Cow<'a, str>> {
-    if method != CALL {
+    if method != Method::CallTool.name() {
         return None;
     }
     serde_json::from_str::<Named<'a>>(params?).ok().map(|named| named.name)

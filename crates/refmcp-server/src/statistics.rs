@@ -63,7 +63,7 @@ impl Statistics {
 
     /// The calls of each method.
     pub fn methods(&self) -> impl Iterator<Item = (&'static str, &MethodStatistics)> {
-        Method::names().chain([OTHER_METHODS]).zip(&self.methods)
+        Method::NAMES.into_iter().chain([OTHER_METHODS]).zip(&self.methods)
     }
 
     /// How often clients broke which rule.

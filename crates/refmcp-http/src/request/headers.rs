@@ -196,7 +196,11 @@ pub(crate) fn check_mirrored(
     let named = named.and_then(|named| serde_json::from_str::<Cow<'_, str>>(named).ok());
     let Some(name) = named else { return Ok(()) };
     check_equal(headers, &NAME, &name)?;
-    if method == "tools/call" { check_arguments(headers, server, &name, params.arguments) } else { Ok(()) }
+    if method == Method::CallTool.name() {
+        check_arguments(headers, server, &name, params.arguments)
+    } else {
+        Ok(())
+    }
 }
 
 /// Checks the headers that mirror arguments of a tool.

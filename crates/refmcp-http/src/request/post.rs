@@ -256,7 +256,7 @@ fn in_session(
     message: Message<'_>,
 ) -> Result<Step, Refusal> {
     if let Message::Request(request) = &message
-        && request.method == "initialize"
+        && request.method == Method::Initialize.name()
     {
         return initialize(endpoint, caller, headers, message);
     }

@@ -3,6 +3,7 @@
 
 use crate::finding::Finding;
 use crate::jsonrpc::{DecodeError, Message, Notification};
+use crate::revision::{NotificationMethod, Revision};
 
 /// A method that the protocol does not have, the rule for the notification that was meant, and the finding.
 type Misnamed = (&'static str, &'static str, &'static str);
@@ -64,13 +65,8 @@ pub fn malformed(fault: &DecodeError) -> Finding {
 
 /// The notification that a client means by this method, if any.
 pub(super) fn meant_notification(method: &str) -> Option<&'static str> {
-    Some(match method.strip_prefix("notifications/").unwrap_or(method) {
-        "initialized" => "notifications/initialized",
-        "cancelled" => "notifications/cancelled",
-        "progress" => "notifications/progress",
-        "roots/list_changed" => "notifications/roots/list_changed",
-        _ => return None,
-    })
+    let meant = NotificationMethod::known(method).or_else(|| NotificationMethod::without_prefix(method))?;
+    meant.client_may_send(Revision::LATEST_SESSION.rules()).then_some(meant.name())
 }
 
 fn misplaced_meta(message: &Message<'_>) -> Option<Finding> {

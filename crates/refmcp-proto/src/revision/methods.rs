@@ -1,147 +1,309 @@
-//! The requests a server can get: in which revisions, and what a server must offer for them.
+//! The methods of the protocol and of its extensions, in both directions: one row each, which asks [`Rules`] where it exists.
+//!
+//! A new method is a row here, parameters and a result in `model/`, a handler in `refmcp-server/src/method/`, a function of
+//! `refmcp-client` and a command. Everything else reads the rows: routing, HTTP headers, metrics, findings.
 
 use std::sync::Arc;
 
-use super::{Lifecycle, Rules};
-use crate::model::ServerCapabilities;
+use super::{Elicitation, LogScope, Rules, Tasks, UrlElicitation};
+use crate::model::{ClientCapabilities, ServerCapabilities};
 
-/// A request that a client can make of a server.
-///
-/// A new method is a variant here with its line of the table below, parameters and a result in `model/`, and a handler in
-/// `refmcp-server/src/method/`, to which `start` leads. Everything else reads the table, metrics and HTTP headers too.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Method {
-    /// `initialize`
-    Initialize,
-    /// `ping`
-    Ping,
-    /// `server/discover`
-    Discover,
-    /// `tools/list`
-    ListTools,
-    /// `tools/call`
-    CallTool,
-    /// `resources/list`
-    ListResources,
-    /// `resources/templates/list`
-    ListResourceTemplates,
-    /// `resources/read`
-    ReadResource,
-    /// `resources/subscribe`
-    Subscribe,
-    /// `resources/unsubscribe`
-    Unsubscribe,
-    /// `prompts/list`
-    ListPrompts,
-    /// `prompts/get`
-    GetPrompt,
-    /// `completion/complete`
-    Complete,
-    /// `logging/setLevel`
-    SetLevel,
-    /// `subscriptions/listen`
-    Listen,
-    /// A method that this server has beyond the protocol.
-    Custom(Arc<str>),
+/// Writes an enum from the rows of its table: a variant, its name on the wire, and what holds for it.
+macro_rules! methods {
+    (@name [$($variant:ident $name:literal)*]) => {
+        /// The name on the wire.
+        pub const fn name(self) -> &'static str {
+            match self {
+                $(Self::$variant => $name,)*
+            }
+        }
+    };
+    (@name [$($variant:ident $name:literal)*] $custom:ident) => {
+        /// The name on the wire.
+        pub fn name(&self) -> &str {
+            match self {
+                $(Self::$variant => $name,)*
+                Self::$custom(name) => name,
+            }
+        }
+    };
+    (
+        $(#[$doc:meta])*
+        $enum:ident: $row:ident {
+            $($variant:ident $name:literal: $value:expr;)*
+        }
+        $($(#[$custom_doc:meta])* $custom:ident($custom_name:ty): $custom_value:expr)?
+    ) => {
+        $(#[$doc])*
+        #[non_exhaustive]
+        pub enum $enum {
+            $(#[doc = concat!("`", $name, "`")] $variant,)*
+            $($(#[$custom_doc])* $custom($custom_name),)?
+        }
+
+        impl $enum {
+            /// How many there are.
+            pub const COUNT: usize = [$($name),*].len();
+
+            /// The names on the wire, in the order of the table.
+            pub const NAMES: [&str; Self::COUNT] = [$($name),*];
+
+            /// The one of this name, in whichever revision.
+            pub fn known(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+
+            methods!(@name [$($variant $name)*] $($custom)?);
+
+            fn row(&self) -> &'static $row {
+                match self {
+                    $(Self::$variant => const { &$value },)*
+                    $(Self::$custom(_) => const { &$custom_value },)?
+                }
+            }
+        }
+    };
 }
 
-/// One line of the method table.
-struct Row {
-    method: Method,
-    name: &'static str,
-    lifecycle: Option<Lifecycle>,
+methods! {
+    /// A request that a client can make of a server.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    Method: RequestRow {
+        CallTool              "tools/call":               row(always, tools).requests_input().named_by("name");
+        ListTools             "tools/list":               row(always, tools).lists();
+        ReadResource          "resources/read":           row(always, resources).requests_input().named_by("uri");
+        ListResources         "resources/list":           row(always, resources).lists();
+        ListResourceTemplates "resources/templates/list": row(always, resources).lists();
+        Subscribe             "resources/subscribe":      row(unprompted_changes, subscribe);
+        Unsubscribe           "resources/unsubscribe":    row(unprompted_changes, subscribe);
+        GetPrompt             "prompts/get":              row(always, prompts).requests_input().named_by("name");
+        ListPrompts           "prompts/list":             row(always, prompts).lists();
+        Complete              "completion/complete":      row(always, completions);
+        Ping                  "ping":                     row(session, by_every_server);
+        Initialize            "initialize":               row(session, by_every_server);
+        Discover              "server/discover":          row(stateless, by_every_server);
+        SetLevel              "logging/setLevel":         row(session_log_level, logging);
+        Listen                "subscriptions/listen":     row(listening, changes);
+        GetTask               "tasks/get":                row(tasks, tasks_extension).extension().named_by("taskId");
+        CancelTask            "tasks/cancel":             row(tasks, tasks_extension).extension().named_by("taskId");
+        UpdateTask            "tasks/update":             row(extension_tasks, tasks_extension).extension().named_by("taskId");
+        GetTaskResult         "tasks/result":             row(experimental_tasks, tasks_extension).extension();
+        ListTasks             "tasks/list":               row(experimental_tasks, tasks_extension).extension().lists();
+        ListSkills            "skills/list":              row(always, skills_extension).extension().lists();
+        GetSkill              "skills/get":               row(always, skills_extension).extension();
+        ReadDirectory         "resources/directory/read": row(always, skills_extension).extension().lists();
+    }
+    /// A method that this server has beyond the protocol.
+    Custom(Arc<str>): row(always, by_every_server)
+}
+
+methods! {
+    /// A request that a server can make of a client: as a message of its own, or as an input request of a result.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    ServerMethod: ServerRequestRow {
+        Elicit        "elicitation/create":     ServerRequestRow { exists: elicitation, declared: |client| client.elicitation.is_some() };
+        CreateMessage "sampling/createMessage": ServerRequestRow { exists: always, declared: ClientCapabilities::samples };
+        ListRoots     "roots/list":             ServerRequestRow { exists: always, declared: ClientCapabilities::has_roots };
+        Ping          "ping":                   ServerRequestRow { exists: session, declared: |_| true };
+    }
+}
+
+methods! {
+    /// A notification of either side.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    NotificationMethod: NotificationRow {
+        Cancelled                 "notifications/cancelled":                  NotificationRow { client: always, server: always };
+        Progress                  "notifications/progress":                   NotificationRow { client: session, server: always };
+        Initialized               "notifications/initialized":                NotificationRow { client: session, server: never };
+        RootsListChanged          "notifications/roots/list_changed":         NotificationRow { client: session, server: never };
+        Log                       "notifications/message":                    NotificationRow { client: never, server: always };
+        ToolsListChanged          "notifications/tools/list_changed":         NotificationRow { client: never, server: always };
+        PromptsListChanged        "notifications/prompts/list_changed":       NotificationRow { client: never, server: always };
+        ResourcesListChanged      "notifications/resources/list_changed":     NotificationRow { client: never, server: always };
+        ResourceUpdated           "notifications/resources/updated":          NotificationRow { client: never, server: always };
+        SubscriptionsAcknowledged "notifications/subscriptions/acknowledged": NotificationRow { client: never, server: listening };
+        ElicitationComplete       "notifications/elicitation/complete":       NotificationRow { client: never, server: elicitation_ids };
+        TaskStatus                "notifications/tasks/status":               NotificationRow { client: experimental_tasks, server: experimental_tasks };
+        Task                      "notifications/tasks":                      NotificationRow { client: never, server: extension_tasks };
+    }
+}
+
+/// What holds for a request of a client.
+struct RequestRow {
+    exists: fn(&Rules) -> bool,
     offered: fn(&ServerCapabilities) -> bool,
+    extension: bool,
     may_request_input: bool,
+    is_list: bool,
     name_member: Option<&'static str>,
 }
 
-const ANY: Option<Lifecycle> = None;
-const SESSION: Option<Lifecycle> = Some(Lifecycle::Handshake);
-const STATELESS: Option<Lifecycle> = Some(Lifecycle::PerRequest);
+/// What holds for a request of a server.
+struct ServerRequestRow {
+    exists: fn(&Rules) -> bool,
+    declared: fn(&ClientCapabilities) -> bool,
+}
 
-/// Every method of the protocol, the most frequent first. None has come or gone between two session revisions, so the
-/// lifecycle says it all.
-#[rustfmt::skip]
-static TABLE: [Row; Method::COUNT] = [
-    Row { method: Method::CallTool,              name: "tools/call",               lifecycle: ANY,       offered: tools,       may_request_input: true,  name_member: Some("name") },
-    Row { method: Method::ListTools,             name: "tools/list",               lifecycle: ANY,       offered: tools,       may_request_input: false, name_member: None },
-    Row { method: Method::ReadResource,          name: "resources/read",           lifecycle: ANY,       offered: resources,   may_request_input: true,  name_member: Some("uri") },
-    Row { method: Method::ListResources,         name: "resources/list",           lifecycle: ANY,       offered: resources,   may_request_input: false, name_member: None },
-    Row { method: Method::ListResourceTemplates, name: "resources/templates/list", lifecycle: ANY,       offered: resources,   may_request_input: false, name_member: None },
-    Row { method: Method::Subscribe,             name: "resources/subscribe",      lifecycle: SESSION,   offered: subscribe,   may_request_input: false, name_member: None },
-    Row { method: Method::Unsubscribe,           name: "resources/unsubscribe",    lifecycle: SESSION,   offered: subscribe,   may_request_input: false, name_member: None },
-    Row { method: Method::GetPrompt,             name: "prompts/get",              lifecycle: ANY,       offered: prompts,     may_request_input: true,  name_member: Some("name") },
-    Row { method: Method::ListPrompts,           name: "prompts/list",             lifecycle: ANY,       offered: prompts,     may_request_input: false, name_member: None },
-    Row { method: Method::Complete,              name: "completion/complete",      lifecycle: ANY,       offered: completions, may_request_input: false, name_member: None },
-    Row { method: Method::Ping,                  name: "ping",                     lifecycle: SESSION,   offered: always,      may_request_input: false, name_member: None },
-    Row { method: Method::Initialize,            name: "initialize",               lifecycle: SESSION,   offered: always,      may_request_input: false, name_member: None },
-    Row { method: Method::Discover,              name: "server/discover",          lifecycle: STATELESS, offered: always,      may_request_input: false, name_member: None },
-    Row { method: Method::SetLevel,              name: "logging/setLevel",         lifecycle: SESSION,   offered: logging,     may_request_input: false, name_member: None },
-    Row { method: Method::Listen,                name: "subscriptions/listen",     lifecycle: STATELESS, offered: changes,     may_request_input: false, name_member: None },
-];
+/// Who may send a notification, in which revisions.
+struct NotificationRow {
+    client: fn(&Rules) -> bool,
+    server: fn(&Rules) -> bool,
+}
+
+const fn row(exists: fn(&Rules) -> bool, offered: fn(&ServerCapabilities) -> bool) -> RequestRow {
+    RequestRow {
+        exists,
+        offered,
+        extension: false,
+        may_request_input: false,
+        is_list: false,
+        name_member: None,
+    }
+}
+
+impl RequestRow {
+    const fn requests_input(self) -> Self {
+        Self { may_request_input: true, ..self }
+    }
+
+    const fn named_by(self, member: &'static str) -> Self {
+        Self { name_member: Some(member), ..self }
+    }
+
+    const fn lists(self) -> Self {
+        Self { is_list: true, ..self }
+    }
+
+    const fn extension(self) -> Self {
+        Self { extension: true, ..self }
+    }
+}
 
 impl Method {
-    /// How many methods the protocol has.
-    pub const COUNT: usize = 15;
-
-    /// The names of the protocol's methods, the most frequent first.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        TABLE.iter().map(|row| row.name)
-    }
-
-    /// The place among [`names`](Self::names); a custom method has none.
+    /// The place in the table; a custom method has none.
     pub fn index(&self) -> Option<usize> {
-        TABLE.iter().position(|row| row.method == *self)
-    }
-
-    /// The protocol's method of this name, in whichever revision.
-    pub fn known(name: &str) -> Option<Self> {
-        TABLE.iter().find(|row| row.name == name).map(|row| row.method.clone())
-    }
-
-    /// The name on the wire.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Custom(name) => name,
-            known => known.row().map_or("", |row| row.name),
-        }
+        Self::NAMES.iter().position(|name| *name == self.name())
     }
 
     /// Whether a peer under these rules may use the method at all.
     pub fn exists_in(&self, rules: &Rules) -> bool {
-        self.row().is_none_or(|row| row.lifecycle.is_none_or(|lifecycle| lifecycle == rules.lifecycle))
+        (self.row().exists)(rules)
     }
 
     /// Whether a server with these capabilities has it.
     pub fn is_offered(&self, capabilities: &ServerCapabilities) -> bool {
-        self.row().is_none_or(|row| (row.offered)(capabilities))
+        (self.row().offered)(capabilities)
+    }
+
+    /// Whether an extension defines it: a server may have it as a custom method.
+    pub fn is_extension(&self) -> bool {
+        self.row().extension
     }
 
     /// Whether its handler may request input from the client.
     pub fn may_request_input(&self) -> bool {
-        self.row().is_some_and(|row| row.may_request_input)
+        self.row().may_request_input
     }
 
     /// The member of the parameters that names what the request is about, and that the `Mcp-Name` header repeats.
     pub fn name_member(&self) -> Option<&'static str> {
-        self.row().and_then(|row| row.name_member)
+        self.row().name_member
     }
 
     /// Whether it gives a list, page by page.
     pub fn is_list(&self) -> bool {
-        matches!(
-            self,
-            Self::ListTools | Self::ListResources | Self::ListResourceTemplates | Self::ListPrompts
-        )
-    }
-
-    fn row(&self) -> Option<&'static Row> {
-        TABLE.iter().find(|row| row.method == *self)
+        self.row().is_list
     }
 }
 
-fn always(_: &ServerCapabilities) -> bool {
+impl ServerMethod {
+    /// Whether the revision has it, as a request or as an input request.
+    pub fn exists_in(self, rules: &Rules) -> bool {
+        (self.row().exists)(rules)
+    }
+
+    /// Whether a client with these capabilities answers it.
+    pub fn is_declared(self, capabilities: &ClientCapabilities) -> bool {
+        (self.row().declared)(capabilities)
+    }
+}
+
+impl NotificationMethod {
+    const PREFIX: &str = "notifications/";
+
+    /// The one whose name is this behind `notifications/`.
+    pub fn without_prefix(name: &str) -> Option<Self> {
+        let full = Self::NAMES.iter().find(|full| full.strip_prefix(Self::PREFIX) == Some(name))?;
+        Self::known(full)
+    }
+
+    /// Whether a client may send it.
+    pub fn client_may_send(self, rules: &Rules) -> bool {
+        (self.row().client)(rules)
+    }
+
+    /// Whether a server may send it.
+    pub fn server_may_send(self, rules: &Rules) -> bool {
+        (self.row().server)(rules)
+    }
+}
+
+// What the rows ask of a revision.
+
+fn always(_: &Rules) -> bool {
+    true
+}
+
+fn never(_: &Rules) -> bool {
+    false
+}
+
+fn session(rules: &Rules) -> bool {
+    rules.lifecycle == super::Lifecycle::Handshake
+}
+
+fn stateless(rules: &Rules) -> bool {
+    rules.lifecycle == super::Lifecycle::PerRequest
+}
+
+fn listening(rules: &Rules) -> bool {
+    rules.changes_by_listening
+}
+
+fn unprompted_changes(rules: &Rules) -> bool {
+    !rules.changes_by_listening
+}
+
+fn session_log_level(rules: &Rules) -> bool {
+    rules.log_scope == LogScope::Session
+}
+
+fn elicitation(rules: &Rules) -> bool {
+    rules.elicitation != Elicitation::Unknown
+}
+
+fn elicitation_ids(rules: &Rules) -> bool {
+    rules.url_elicitation == UrlElicitation::WithId
+}
+
+fn tasks(rules: &Rules) -> bool {
+    rules.tasks != Tasks::Unknown
+}
+
+fn experimental_tasks(rules: &Rules) -> bool {
+    rules.tasks == Tasks::Experimental
+}
+
+fn extension_tasks(rules: &Rules) -> bool {
+    rules.tasks == Tasks::Extension
+}
+
+// What the rows ask of a server's capabilities.
+
+fn by_every_server(_: &ServerCapabilities) -> bool {
     true
 }
 
@@ -179,31 +341,99 @@ fn changes(capabilities: &ServerCapabilities) -> bool {
     lists.contains(&Some(true)) || subscribe(capabilities)
 }
 
+fn tasks_extension(capabilities: &ServerCapabilities) -> bool {
+    has_extension(capabilities, "io.modelcontextprotocol/tasks")
+}
+
+fn skills_extension(capabilities: &ServerCapabilities) -> bool {
+    has_extension(capabilities, "io.modelcontextprotocol/skills")
+}
+
+fn has_extension(capabilities: &ServerCapabilities, id: &str) -> bool {
+    capabilities.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(id))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::revision::Revision;
 
     #[test]
-    fn every_method_finds_its_row() {
-        for row in &TABLE {
-            assert_eq!(Method::known(row.name), Some(row.method.clone()));
-            assert_eq!(row.method.name(), row.name);
+    fn every_method_is_known_by_its_name() {
+        for (index, name) in Method::NAMES.into_iter().enumerate() {
+            let method = Method::known(name).unwrap();
+            assert_eq!((method.name(), method.index()), (name, Some(index)));
         }
         assert_eq!(Method::known("tools/Call"), None);
-        assert_eq!(Method::Custom("x/y".into()).name(), "x/y");
+        let custom = Method::Custom("x/y".into());
+        assert_eq!((custom.name(), custom.index()), ("x/y", None));
+        for name in NotificationMethod::NAMES {
+            assert_eq!(NotificationMethod::known(name).unwrap().name(), name);
+        }
+        assert_eq!(
+            NotificationMethod::without_prefix("roots/list_changed"),
+            Some(NotificationMethod::RootsListChanged)
+        );
+        assert_eq!(NotificationMethod::without_prefix("notifications/progress"), None);
+    }
+
+    /// The revisions in which something holds, by the last two digits of their years and their order within.
+    fn revisions(holds: impl Fn(&Rules) -> bool) -> Vec<&'static str> {
+        Revision::ALL.into_iter().filter(|revision| holds(revision.rules())).map(Revision::as_str).collect()
     }
 
     #[test]
-    fn methods_belong_to_their_lifecycle() {
-        let exists = |method: &Method, revision: Revision| method.exists_in(revision.rules());
-        for method in [Method::Ping, Method::Initialize, Method::SetLevel, Method::Subscribe] {
-            assert!(exists(&method, Revision::V2025_11_25));
-            assert!(!exists(&method, Revision::V2026_07_28));
+    fn methods_exist_where_the_specification_has_them() {
+        let all = Revision::ALL.map(Revision::as_str);
+        let (sessions, newest) = (&all[..4], &all[4..]);
+        let experimental = &all[3..4];
+        for (method, expected) in [
+            (Method::CallTool, &all[..]),
+            (Method::Ping, sessions),
+            (Method::Initialize, sessions),
+            (Method::SetLevel, sessions),
+            (Method::Subscribe, sessions),
+            (Method::Discover, newest),
+            (Method::Listen, newest),
+            (Method::GetTask, &all[3..]),
+            (Method::UpdateTask, newest),
+            (Method::ListTasks, experimental),
+        ] {
+            assert_eq!(revisions(|rules| method.exists_in(rules)), expected, "{}", method.name());
         }
-        for method in [Method::Discover, Method::Listen] {
-            assert!(!exists(&method, Revision::V2025_11_25));
-            assert!(exists(&method, Revision::V2026_07_28));
+        for (method, expected) in [
+            (ServerMethod::Elicit, &all[2..]),
+            (ServerMethod::Ping, sessions),
+            (ServerMethod::ListRoots, &all[..]),
+        ] {
+            assert_eq!(revisions(|rules| method.exists_in(rules)), expected, "{}", method.name());
         }
+    }
+
+    #[test]
+    fn notifications_have_senders() {
+        let all = Revision::ALL.map(Revision::as_str);
+        let (sessions, newest) = (&all[..4], &all[4..]);
+        for (method, client, server) in [
+            (NotificationMethod::Initialized, sessions, &[][..]),
+            (NotificationMethod::Progress, sessions, &all[..]),
+            (NotificationMethod::Cancelled, &all[..], &all[..]),
+            (NotificationMethod::Log, &[][..], &all[..]),
+            (NotificationMethod::SubscriptionsAcknowledged, &[][..], newest),
+            (NotificationMethod::ElicitationComplete, &[][..], &all[3..4]),
+        ] {
+            assert_eq!(revisions(|rules| method.client_may_send(rules)), client, "{}", method.name());
+            assert_eq!(revisions(|rules| method.server_may_send(rules)), server, "{}", method.name());
+        }
+    }
+
+    #[test]
+    fn extensions_are_offered_by_their_declaration() {
+        let mut capabilities = ServerCapabilities::default();
+        assert!(!Method::GetTask.is_offered(&capabilities) && Method::GetTask.is_extension());
+        let declared = serde_json::json!({ "io.modelcontextprotocol/tasks": {} });
+        capabilities.extensions = declared.as_object().cloned();
+        assert!(Method::GetTask.is_offered(&capabilities) && !Method::GetSkill.is_offered(&capabilities));
+        assert!(!ServerMethod::Elicit.is_declared(&ClientCapabilities::default()));
     }
 }

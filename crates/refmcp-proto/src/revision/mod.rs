@@ -2,7 +2,8 @@
 //!
 //! Each revision file is a [`Rules`] table that differs from the one before, so it reads like the changelog of the
 //! specification. The rest of the code looks up the table, and never compares revisions. [`downgrade`] turns values of the
-//! model, which has the newest shape, into the shape of an older revision; [`Method`] knows which revision has which method.
+//! model, which has the newest shape, into the shape of an older revision; the tables of
+//! methods ([`Method`], [`ServerMethod`], [`NotificationMethod`]) know which revision has which method.
 
 pub mod downgrade;
 mod methods;
@@ -18,10 +19,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-pub use methods::Method;
+pub use methods::{Method, NotificationMethod, ServerMethod};
 pub use rules::{
     BadArguments, BatchRule, Elicitation, InputMode, Lifecycle, LogScope, Resumption, Rules,
-    StructuredOutput, UnreadableId, UrlElicitation,
+    StructuredOutput, Tasks, UnreadableId, UrlElicitation,
 };
 
 /// A dated revision of the specification, oldest first.

@@ -44,6 +44,8 @@ pub struct Rules {
     pub url_elicitation: UrlElicitation,
     /// Tools and lists of content blocks in sampling.
     pub sampling_tools: bool,
+    /// Calls that go on as tasks, which the client polls.
+    pub tasks: Tasks,
     /// The map of extensions in capabilities.
     pub extensions: bool,
     /// Whether every result has a `resultType` and names the server in its `_meta`.
@@ -138,6 +140,17 @@ pub enum UrlElicitation {
     WithId,
     /// Yes.
     Plain,
+}
+
+/// What a revision has of tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tasks {
+    /// Nothing.
+    Unknown,
+    /// The experimental feature of the protocol itself, in both directions.
+    Experimental,
+    /// The extension, from client to server.
+    Extension,
 }
 
 /// What becomes of tool arguments that do not fit the schema.

@@ -3,7 +3,7 @@
 use super::Revision;
 use super::rules::{
     BadArguments, BatchRule, Elicitation, InputMode, Lifecycle, LogScope, Resumption, Rules,
-    StructuredOutput, UnreadableId, UrlElicitation,
+    StructuredOutput, Tasks, UnreadableId, UrlElicitation,
 };
 use crate::jsonrpc::code;
 
@@ -26,6 +26,7 @@ pub(super) const RULES: Rules = Rules {
     elicitation: Elicitation::Unknown,
     url_elicitation: UrlElicitation::Unknown,
     sampling_tools: false,
+    tasks: Tasks::Unknown,
     extensions: false,
     stamped_results: false,
     cache_hints: false,

@@ -1,7 +1,9 @@
 //! 2026-07-28: no handshake and no sessions. Each request describes its client, results require input, changes are
 //! notified on `subscriptions/listen` streams, results say how long they may be cached.
 
-use super::rules::{InputMode, Lifecycle, LogScope, Resumption, Rules, StructuredOutput, UrlElicitation};
+use super::rules::{
+    InputMode, Lifecycle, LogScope, Resumption, Rules, StructuredOutput, Tasks, UrlElicitation,
+};
 use super::{Revision, v2025_11_25};
 use crate::jsonrpc::code;
 
@@ -13,6 +15,7 @@ pub(super) const RULES: Rules = Rules {
     resumption: Resumption::Never,
     structured_output: StructuredOutput::Any,
     url_elicitation: UrlElicitation::Plain,
+    tasks: Tasks::Extension,
     extensions: true,
     stamped_results: true,
     cache_hints: true,

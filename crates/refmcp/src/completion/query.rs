@@ -167,7 +167,7 @@ impl<'a> ServerQuery<'a> {
 
     /// A list of the server.
     async fn listed<T: Listable + Serialize + DeserializeOwned>(&mut self) -> Result<Vec<T>> {
-        self.cached(T::METHOD, async |client: &Client| Ok(client.pages().all().await?)).await
+        self.cached(T::METHOD.name(), async |client: &Client| Ok(client.pages().all().await?)).await
     }
 
     /// What a method lists, as it was a short while ago or as it is now.

@@ -50,7 +50,7 @@ async fn listed<T: Listable>(client: &Client, has: bool) -> Vec<T> {
         return Vec::new();
     }
     client.pages().all().await.unwrap_or_else(|fault| {
-        tracing::debug!("{}: {} is not known: {fault}", client.name(), T::METHOD);
+        tracing::debug!("{}: {} is not known: {fault}", client.name(), T::METHOD.name());
         Vec::new()
     })
 }

@@ -9,7 +9,7 @@ use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, StatusCode, header};
 use parking_lot::Mutex;
 use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, TransportError};
-use refmcp_proto::revision::{Lifecycle, Rules};
+use refmcp_proto::revision::{self, Lifecycle, Rules};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
@@ -83,7 +83,7 @@ impl HttpRequester {
         kind: &ClientMessageKind,
         rules: Option<&'static Rules>,
     ) -> Option<HeaderValue> {
-        let opening = matches!(kind, ClientMessageKind::Request { method, .. } if &**method == "initialize");
+        let opening = matches!(kind, ClientMessageKind::Request { method, .. } if **method == *revision::Method::Initialize.name());
         let alone = rules.is_some_and(|rules| rules.lifecycle == Lifecycle::PerRequest);
         if opening || alone { None } else { self.session.lock().id.clone() }
     }

@@ -207,7 +207,7 @@ impl ClientEngine {
             content: Option<IgnoredAny>,
             structured_content: Option<IgnoredAny>,
         }
-        let is_tool = self.calls.get(&id).is_some_and(|call| &*call.method == "tools/call");
+        let is_tool = self.calls.get(&id).is_some_and(|call| *call.method == *Method::CallTool.name());
         // Nearly all results begin with `content`, and need not be read for this.
         if !is_tool || text.starts_with(r#"{"content":["#) {
             return;

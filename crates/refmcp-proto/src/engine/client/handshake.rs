@@ -11,7 +11,7 @@ use super::{ClientEngine, encode_request};
 use crate::engine::ExchangeId;
 use crate::jsonrpc::{RpcError, encode, without_place};
 use crate::model::{DiscoverResult, InitializeParams, InitializeResult, JsonObject};
-use crate::revision::{Revision, Rules};
+use crate::revision::{Method, NotificationMethod, Revision, Rules};
 use crate::time::Timestamp;
 
 /// Attempts at the most; a correct server needs four.
@@ -87,7 +87,7 @@ impl ClientEngine {
     ) -> (&'static str, Vec<u8>, Option<&'static Rules>) {
         let rules = revision.rules();
         let mut json = Vec::new();
-        let method = "server/discover";
+        let method = Method::Discover.name();
         let request = encode_request::RequestDraft {
             id: exchange.0,
             method,
@@ -105,7 +105,7 @@ impl ClientEngine {
         exchange: ExchangeId,
         revision: Revision,
     ) -> (&'static str, Vec<u8>, Option<&'static Rules>) {
-        let method = "initialize";
+        let method = Method::Initialize.name();
         let mut params = InitializeParams::new(revision.as_str(), self.config.info.clone());
         params.capabilities = self.config.capabilities.clone();
         if !revision.rules().extensions {
@@ -217,7 +217,7 @@ impl ClientEngine {
         self.fixed_meta = encode_request::fixed_meta(&self.config, rules);
         self.phase = Phase::Open(server.clone());
         if let Attempt::Initialize(_) = attempt {
-            self.send_notification(rules, "notifications/initialized", None::<&JsonObject>);
+            self.send_notification(rules, NotificationMethod::Initialized.name(), None::<&JsonObject>);
         }
         self.outputs.push_back(ClientOutput::Opened(server));
         for call in std::mem::take(&mut self.waiting) {

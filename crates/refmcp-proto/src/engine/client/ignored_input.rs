@@ -19,6 +19,7 @@ use super::{ClientEngine, id_of};
 use crate::engine::ExchangeId;
 use crate::jsonrpc::{encode, excerpt};
 use crate::model::JsonObject;
+use crate::revision::Method;
 use crate::time::Timestamp;
 
 /// How long a proper response may take after something unreadable came.
@@ -183,9 +184,12 @@ impl ClientEngine {
         let exchange = self.next_exchange();
         let mut json = Vec::new();
         // Writing values of the model into memory does not fail.
-        if encode::request(&mut json, &id_of(exchange), "ping", &JsonObject::new()).is_ok() {
-            let kind =
-                ClientMessageKind::Request { method: "ping".into(), name: None, param_headers: Vec::new() };
+        if encode::request(&mut json, &id_of(exchange), Method::Ping.name(), &JsonObject::new()).is_ok() {
+            let kind = ClientMessageKind::Request {
+                method: Method::Ping.name().into(),
+                name: None,
+                param_headers: Vec::new(),
+            };
             self.outputs.push_back(ClientOutput::Send(ClientMessage { exchange, kind, json, rules: None }));
             self.ignored.sent_in_quiet = Some(now);
         }

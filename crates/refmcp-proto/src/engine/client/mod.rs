@@ -36,7 +36,7 @@ use crate::engine::message_checks;
 use crate::finding::{Finding, Findings};
 use crate::jsonrpc::{Incoming, Message, RequestId, decode, encode, excerpt};
 use crate::model::CancelledParams;
-use crate::revision::{Lifecycle, Rules};
+use crate::revision::{Lifecycle, NotificationMethod, Rules};
 use crate::time::Timestamp;
 
 pub use super::ExchangeId;
@@ -238,7 +238,7 @@ impl ClientEngine {
             let rules = server.rules();
             if rules.lifecycle == Lifecycle::Handshake || self.config.transport == TransportKind::Pipe {
                 let cancelled = CancelledParams::new(id_of(exchange)).reason(reason);
-                self.send_notification(rules, "notifications/cancelled", Some(&cancelled));
+                self.send_notification(rules, NotificationMethod::Cancelled.name(), Some(&cancelled));
             }
         }
         self.outputs.push_back(ClientOutput::Abandon(exchange));

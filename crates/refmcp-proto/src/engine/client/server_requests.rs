@@ -9,6 +9,7 @@ use crate::engine::{CallId, ExchangeId};
 use crate::jsonrpc::encode::{self, ResponseId};
 use crate::jsonrpc::{Request, RequestId, RpcError, excerpt};
 use crate::model::{ElicitParams, InputRequest, JsonObject};
+use crate::revision::ServerMethod;
 use crate::time::Timestamp;
 
 /// What the response of the host is for.
@@ -70,7 +71,7 @@ impl ClientEngine {
             );
             return Err(RpcError::invalid_request("a server makes no requests in this revision"));
         }
-        if request.method == "ping" {
+        if request.method == ServerMethod::Ping.name() {
             return Ok(None);
         }
         let read = InputRequest::read(&request.method, request.params.text);

@@ -148,7 +148,7 @@ impl ServerEngine {
     ) -> Result<(), RpcError> {
         self.check_in_flight()?;
         if matches!(method, Method::Subscribe | Method::Unsubscribe) {
-            self.check_subscription(request)?;
+            self.check_subscription(&method, request)?;
         }
         if method.is_list() {
             self.check_cursor(request)?;
@@ -219,10 +219,10 @@ impl ServerEngine {
         Ok(())
     }
 
-    fn check_subscription(&self, request: &Request<'_>) -> Result<(), RpcError> {
+    fn check_subscription(&self, method: &Method, request: &Request<'_>) -> Result<(), RpcError> {
         let params: SubscribeParams = read_params(request.params.text)?;
         let full = self.subscriptions.len() >= self.config.max_subscriptions;
-        if full && request.method == "resources/subscribe" && !self.subscriptions.contains(&params.uri) {
+        if full && *method == Method::Subscribe && !self.subscriptions.contains(&params.uri) {
             let most = self.config.max_subscriptions;
             return Err(RpcError::invalid_request(format!("at most {most} subscriptions are kept")));
         }

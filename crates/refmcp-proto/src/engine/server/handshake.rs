@@ -84,7 +84,7 @@ impl ServerEngine {
     /// it is supported, else the newest. Copies of one program describe themselves alike, and are kept once.
     fn negotiate_peer(&self, request: &Request<'_>, newest: Revision) -> Result<Arc<Peer>, RpcError> {
         let text = request.params.text.unwrap_or_default();
-        if let Some(peer) = self.config.peer_cache.find("initialize", text, None) {
+        if let Some(peer) = self.config.peer_cache.find(Method::Initialize.name(), text, None) {
             return Ok(peer);
         }
         self.check_version_member(request)?;
@@ -96,7 +96,7 @@ impl ServerEngine {
         let mut capabilities = params.capabilities;
         downgrade::client_capabilities(revision.rules(), &mut capabilities);
         let peer = Arc::new(Peer { revision, capabilities, info: Some(params.client_info) });
-        self.config.peer_cache.remember("initialize", text, None, peer.clone());
+        self.config.peer_cache.remember(Method::Initialize.name(), text, None, peer.clone());
         Ok(peer)
     }
 

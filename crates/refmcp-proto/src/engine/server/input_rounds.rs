@@ -19,7 +19,7 @@ use crate::engine::{
 use crate::jsonrpc::{RequestId, Response, RpcError, encode, excerpt};
 use crate::model::{CancelledParams, InputRequest, InputRequiredResult};
 use crate::peer::Peer;
-use crate::revision::{InputMode, Method, downgrade};
+use crate::revision::{InputMode, Method, NotificationMethod, downgrade};
 use crate::time::Timestamp;
 
 /// The open requests to the client.
@@ -246,7 +246,7 @@ impl ServerEngine {
             .map_or(MessageTarget::Session, |call| MessageTarget::Exchange(call.to.exchange));
         let params = CancelledParams::new(RequestId::Integer(number)).reason(why);
         self.send(to, MessageKind::Notification, |json| {
-            encode::notification(json, "notifications/cancelled", Some(&params))
+            encode::notification(json, NotificationMethod::Cancelled.name(), Some(&params))
         });
     }
 }

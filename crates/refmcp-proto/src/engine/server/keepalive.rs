@@ -4,6 +4,7 @@ use super::ServerEngine;
 use crate::engine::{CloseReason, MessageKind, MessageTarget, Output, SharedOutput, Timeouts};
 use crate::jsonrpc::{RequestId, encode};
 use crate::model::JsonObject;
+use crate::revision::ServerMethod;
 use crate::time::Timestamp;
 
 #[derive(Debug, Default)]
@@ -61,7 +62,7 @@ impl ServerEngine {
         self.keepalive.ping = Some((id.clone(), now + within));
         self.share(SharedOutput::Expect { id: id.clone(), within });
         self.send(MessageTarget::Session, MessageKind::Request, |json| {
-            encode::request(json, &id, "ping", &JsonObject::new())
+            encode::request(json, &id, ServerMethod::Ping.name(), &JsonObject::new())
         });
     }
 }

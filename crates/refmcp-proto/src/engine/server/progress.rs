@@ -5,7 +5,7 @@ use super::ServerEngine;
 use crate::engine::{CallId, LogMessage, MessageKind, MessageTarget, Progress};
 use crate::jsonrpc::encode;
 use crate::model::{LogParams, ProgressParams, plain_number};
-use crate::revision::LogScope;
+use crate::revision::{LogScope, NotificationMethod};
 
 impl ServerEngine {
     /// Sends progress of a call, if the client gave a token and the value grows.
@@ -24,7 +24,7 @@ impl ServerEngine {
         };
         let to = MessageTarget::Exchange(call.to.exchange);
         self.send(to, MessageKind::Notification, |json| {
-            encode::notification(json, "notifications/progress", Some(&params))
+            encode::notification(json, NotificationMethod::Progress.name(), Some(&params))
         });
     }
 
@@ -55,7 +55,7 @@ impl ServerEngine {
         }
         let params = LogParams { logger: note.logger, ..LogParams::new(note.level, note.data) };
         self.send(to, MessageKind::Notification, |json| {
-            encode::notification(json, "notifications/message", Some(&params))
+            encode::notification(json, NotificationMethod::Log.name(), Some(&params))
         });
     }
 }

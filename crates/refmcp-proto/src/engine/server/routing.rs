@@ -7,7 +7,7 @@ use super::{ReplyTo, ServerEngine};
 use crate::engine::message_checks;
 use crate::jsonrpc::{DecodeError, Message, Notification, Request, RpcError, excerpt, read_member};
 use crate::model::{EmptyResult, SetLevelParams};
-use crate::revision::{BatchRule, Lifecycle, Method, Revision, Rules};
+use crate::revision::{BatchRule, Lifecycle, Method, NotificationMethod, Revision, Rules};
 use crate::time::Timestamp;
 
 /// What became of a request.
@@ -20,9 +20,13 @@ enum Routed {
 
 impl ServerEngine {
     pub(super) fn request(&mut self, now: Timestamp, to: &ReplyTo, request: &Request<'_>) {
-        let method = Method::known(&request.method).or_else(|| {
-            self.config.custom_methods.get(&*request.method).map(|name| Method::Custom(name.clone()))
-        });
+        let method = match Method::known(&request.method) {
+            Some(method) if !method.is_extension() => Some(method),
+            known => {
+                let custom = self.config.custom_methods.get(&*request.method);
+                custom.map(|name| Method::Custom(name.clone())).or(known)
+            }
+        };
         let routed = match (&method, message_checks::meant_notification(&request.method)) {
             (None, Some(meant)) => {
                 self.check_id(&to.id).and_then(|()| Err(self.notification_with_id(request, meant)))
@@ -177,12 +181,14 @@ impl ServerEngine {
     }
 
     pub(super) fn notification(&mut self, now: Timestamp, notification: &Notification<'_>) {
-        match &*notification.method {
-            "notifications/initialized" => self.initialized(now),
-            "notifications/cancelled" => self.cancelled(notification),
-            "$/cancelRequest" if self.config.policy.foreign_cancel => self.lsp_cancel_request(notification),
-            "notifications/roots/list_changed" if self.is_ready() => {
+        match NotificationMethod::known(&notification.method) {
+            Some(NotificationMethod::Initialized) => self.initialized(now),
+            Some(NotificationMethod::Cancelled) => self.cancelled(notification),
+            Some(NotificationMethod::RootsListChanged) if self.is_ready() => {
                 self.outputs.push_back(Output::RootsChanged);
+            }
+            None if notification.method == "$/cancelRequest" && self.config.policy.foreign_cancel => {
+                self.lsp_cancel_request(notification);
             }
             // Progress of our requests does not extend their deadlines; unknown notifications are legal.
             _ => {}
@@ -210,7 +216,7 @@ impl ServerEngine {
                 Ok(Message::Request(request)) => {
                     let to = ReplyTo { exchange, id: request.id.clone(), batch: Some(batch) };
                     self.batches.expect_one(batch);
-                    if request.method == "initialize" {
+                    if request.method == Method::Initialize.name() {
                         self.report("RPC-09", "initialize inside a batch; send it as a message of its own");
                         let error = RpcError::invalid_request("initialize must not be part of a batch");
                         self.respond_error(&to, &error);

@@ -8,7 +8,7 @@ use crate::model::{
     ResourceUpdatedParams, SubscriptionFilter, SubscriptionsListenResult,
 };
 use crate::peer::Peer;
-use crate::revision::{Method, Rules};
+use crate::revision::{Method, NotificationMethod, Rules};
 
 /// A `subscriptions/listen` request; it stays open until one side ends it.
 #[derive(Debug)]
@@ -68,19 +68,19 @@ impl ServerEngine {
         let meta =
             subscription.map(|id| NotificationMeta { subscription_id: Some(id), ..Default::default() });
         let method = match change {
-            Change::Tools => "notifications/tools/list_changed",
-            Change::Prompts => "notifications/prompts/list_changed",
-            Change::Resources => "notifications/resources/list_changed",
-            Change::Resource(_) => "notifications/resources/updated",
+            Change::Tools => NotificationMethod::ToolsListChanged,
+            Change::Prompts => NotificationMethod::PromptsListChanged,
+            Change::Resources => NotificationMethod::ResourcesListChanged,
+            Change::Resource(_) => NotificationMethod::ResourceUpdated,
         };
         self.send(to, MessageKind::Notification, |json| match change {
             Change::Resource(uri) => {
                 let params = ResourceUpdatedParams { meta, ..ResourceUpdatedParams::new(uri) };
-                encode::notification(json, method, Some(&params))
+                encode::notification(json, method.name(), Some(&params))
             }
             _ => {
                 let params = meta.map(|meta| NotificationParams { meta: Some(meta), ..Default::default() });
-                encode::notification(json, method, params.as_ref())
+                encode::notification(json, method.name(), params.as_ref())
             }
         });
     }
@@ -101,7 +101,8 @@ impl ServerEngine {
         let acknowledged = AcknowledgedParams::new(to.id.clone(), filter.clone());
         self.listeners.push(Listener { to: to.clone(), rules: peer.rules(), filter });
         self.send(MessageTarget::Exchange(to.exchange), MessageKind::Notification, |json| {
-            encode::notification(json, "notifications/subscriptions/acknowledged", Some(&acknowledged))
+            let method = NotificationMethod::SubscriptionsAcknowledged.name();
+            encode::notification(json, method, Some(&acknowledged))
         });
         Ok(())
     }
@@ -136,7 +137,7 @@ impl ServerEngine {
             if self.config.policy.announce_end {
                 let params = CancelledParams::new(listener.to.id.clone());
                 self.send(MessageTarget::Exchange(listener.to.exchange), MessageKind::Notification, |json| {
-                    encode::notification(json, "notifications/cancelled", Some(&params))
+                    encode::notification(json, NotificationMethod::Cancelled.name(), Some(&params))
                 });
             }
             let result = SubscriptionsListenResult::new(listener.to.id.clone());

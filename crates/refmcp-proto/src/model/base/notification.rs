@@ -1,6 +1,6 @@
 //! Notifications of a server, and the parameters of those that belong to no feature: cancellation, progress.
 
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 use serde_json::Number;
 
 use super::number::{number_or_zero, plain_number};
@@ -8,17 +8,17 @@ use crate::jsonrpc::{ProgressToken, RequestId};
 use crate::model::{
     AcknowledgedParams, ElicitationCompleteParams, Extra, JsonObject, LogParams, NotificationMeta,
 };
+use crate::revision::NotificationMethod;
 
-/// Writes the union of all notifications of a server from a table of their parameters and methods.
+/// Writes the union of all notifications of a server from a table of their parameters; [`NotificationMethod`] has their
+/// methods under the same names.
 macro_rules! server_notifications {
-    ($($(#[$doc:meta])* $variant:ident($params:ty) = $method:literal,)*) => {
+    ($($(#[$doc:meta])* $variant:ident($params:ty),)*) => {
         /// A notification from server to client, written as an object of `method` and `params`.
-        #[derive(Debug, Clone, PartialEq, Serialize)]
-        #[serde(tag = "method", content = "params")]
+        #[derive(Debug, Clone, PartialEq)]
         pub enum ServerNotification {
-            $($(#[$doc])* #[serde(rename = $method)] $variant($params),)*
+            $($(#[$doc])* $variant($params),)*
             /// Any other notification.
-            #[serde(untagged)]
             Custom {
                 /// The method.
                 method: String,
@@ -34,16 +34,16 @@ macro_rules! server_notifications {
             /// When the parameters do not fit the method.
             pub fn read(method: &str, params: Option<&str>) -> Result<Self, serde_json::Error> {
                 let params = params.unwrap_or("{}");
-                Ok(match method {
-                    $($method => Self::$variant(serde_json::from_str(params)?),)*
-                    other => Self::Custom { method: other.to_owned(), params: serde_json::from_str(params)? },
+                Ok(match NotificationMethod::known(method) {
+                    $(Some(NotificationMethod::$variant) => Self::$variant(serde_json::from_str(params)?),)*
+                    _ => Self::Custom { method: method.to_owned(), params: serde_json::from_str(params)? },
                 })
             }
 
             /// The method on the wire.
             pub fn method(&self) -> &str {
                 match self {
-                    $(Self::$variant(_) => $method,)*
+                    $(Self::$variant(_) => NotificationMethod::$variant.name(),)*
                     Self::Custom { method, .. } => method,
                 }
             }
@@ -56,28 +56,40 @@ macro_rules! server_notifications {
                 }
             }
         }
+
+        impl Serialize for ServerNotification {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let mut object = serializer.serialize_struct("ServerNotification", 2)?;
+                object.serialize_field("method", self.method())?;
+                match self {
+                    $(Self::$variant(params) => object.serialize_field("params", params)?,)*
+                    Self::Custom { params, .. } => object.serialize_field("params", params)?,
+                }
+                object.end()
+            }
+        }
     };
 }
 
 server_notifications! {
     /// The server cancels a request or a stream.
-    Cancelled(CancelledParams) = "notifications/cancelled",
+    Cancelled(CancelledParams),
     /// Progress of a request.
-    Progress(ProgressParams) = "notifications/progress",
+    Progress(ProgressParams),
     /// A log message.
-    Log(LogParams) = "notifications/message",
+    Log(LogParams),
     /// The list of tools changed.
-    ToolsListChanged(NotificationParams) = "notifications/tools/list_changed",
+    ToolsListChanged(NotificationParams),
     /// The list of prompts changed.
-    PromptsListChanged(NotificationParams) = "notifications/prompts/list_changed",
+    PromptsListChanged(NotificationParams),
     /// The list of resources changed.
-    ResourcesListChanged(NotificationParams) = "notifications/resources/list_changed",
+    ResourcesListChanged(NotificationParams),
     /// A resource was updated.
-    ResourceUpdated(ResourceUpdatedParams) = "notifications/resources/updated",
+    ResourceUpdated(ResourceUpdatedParams),
     /// The server has accepted a subscription.
-    SubscriptionsAcknowledged(AcknowledgedParams) = "notifications/subscriptions/acknowledged",
+    SubscriptionsAcknowledged(AcknowledgedParams),
     /// The user has finished at the URL of an elicitation (one older revision only).
-    ElicitationComplete(ElicitationCompleteParams) = "notifications/elicitation/complete",
+    ElicitationComplete(ElicitationCompleteParams),
 }
 
 json_object! {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::model::{CreateMessageParams, ElicitFormParams, ElicitParams, ElicitUrlParams, Extra, ResultType};
+use crate::revision::ServerMethod;
 
 /// What a server needs, each under a name of its choice.
 pub type InputRequests = BTreeMap<String, InputRequest>;
@@ -31,9 +32,9 @@ impl InputRequest {
     /// The method on the wire.
     pub fn method(&self) -> &'static str {
         match self {
-            Self::Elicit(_) => "elicitation/create",
-            Self::Sample(_) => "sampling/createMessage",
-            Self::Roots => "roots/list",
+            Self::Elicit(_) => ServerMethod::Elicit.name(),
+            Self::Sample(_) => ServerMethod::CreateMessage.name(),
+            Self::Roots => ServerMethod::ListRoots.name(),
         }
     }
 
@@ -45,11 +46,11 @@ impl InputRequest {
                 .map_err(|error| format!("`params` of input request {method}: {error}"))
         }
 
-        match method {
-            "elicitation/create" => Some(parse(method, params).map(Self::Elicit)),
-            "sampling/createMessage" => Some(parse(method, params).map(Self::Sample)),
-            "roots/list" => Some(Ok(Self::Roots)),
-            _ => None,
+        match ServerMethod::known(method)? {
+            ServerMethod::Elicit => Some(parse(method, params).map(Self::Elicit)),
+            ServerMethod::CreateMessage => Some(parse(method, params).map(Self::Sample)),
+            ServerMethod::ListRoots => Some(Ok(Self::Roots)),
+            ServerMethod::Ping => None,
         }
     }
 

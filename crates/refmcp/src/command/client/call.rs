@@ -20,6 +20,7 @@ use crate::ui::ask::{Approval, approve, is_asked_about};
 use crate::ui::redact::masked;
 use crate::ui::render;
 use crate::ui::suggest::unknown;
+use refmcp_proto::revision::Method;
 
 /// Calls a tool and shows what it says.
 pub(crate) async fn call(session: &Session, name: &str, words: &ArgumentInput) -> Result<ExitReason> {
@@ -29,7 +30,8 @@ pub(crate) async fn call(session: &Session, name: &str, words: &ArgumentInput) -
     let entry = CallLogEntry::begin(session, name, &arguments);
     let ended = watched(session, name, &arguments).await;
     entry.end(ended.as_ref().map(|written| &written.item));
-    let WithRawJson { item: result, text } = ended.map_err(|fault| session.fault("tools/call", &fault))?;
+    let WithRawJson { item: result, text } =
+        ended.map_err(|fault| session.fault(Method::CallTool.name(), &fault))?;
     // Standard output is for the result alone.
     if result.is_error == Some(true) {
         session.remark("the tool says it failed:");
@@ -42,7 +44,8 @@ pub(crate) async fn call(session: &Session, name: &str, words: &ArgumentInput) -
 
 /// The tool of this name.
 async fn find(session: &Session, name: &str) -> Result<Tool> {
-    let tools = session.list::<Tool>().await.map_err(|fault| session.fault("tools/list", &fault))?;
+    let tools =
+        session.list::<Tool>().await.map_err(|fault| session.fault(Method::ListTools.name(), &fault))?;
     tools.iter().find(|tool| tool.name == name).cloned().ok_or_else(|| {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         UsageError::new(unknown("tool", name, &names)).into()
@@ -110,7 +113,8 @@ async fn watched(
 pub(crate) async fn raw(session: &Session, tool: &str, params: JsonObject) -> Result<Box<RawValue>, Error> {
     let arguments = params.get("arguments").and_then(Value::as_object).cloned().unwrap_or_default();
     let entry = CallLogEntry::begin(session, tool, &arguments);
-    let ended = session.ask(session.client.raw("tools/call", params).read_as::<Box<RawValue>>()).await;
+    let ended =
+        session.ask(session.client.raw(Method::CallTool.name(), params).read_as::<Box<RawValue>>()).await;
     let result = match &ended {
         Ok(result) => {
             let result: Value = serde_json::from_str(result.get()).unwrap_or_default();

@@ -6,6 +6,7 @@ use anyhow::Result;
 use refmcp_client::model::{Prompt, Resource, ResourceTemplate, Tool};
 use refmcp_client::{Client, Listable, RpcError};
 use refmcp_proto::jsonrpc::code;
+use refmcp_proto::revision::Method;
 use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
@@ -113,10 +114,10 @@ impl Lists<'_> {
             Err(fault) if all => {
                 self.document.refuse(member::<T>(), fault.rpc(), &fault.to_string());
                 let code = fault.rpc().map(|error| error.code);
-                self.refused.push((kind.heading, self.session.fault(T::METHOD, &fault), code));
+                self.refused.push((kind.heading, self.session.fault(T::METHOD.name(), &fault), code));
                 return Ok(());
             }
-            Err(fault) => return Err(self.session.fault(T::METHOD, &fault)),
+            Err(fault) => return Err(self.session.fault(T::METHOD.name(), &fault)),
         };
         let view = self.session.printer.view();
         if self.names.is_empty() {
@@ -255,8 +256,11 @@ impl Document {
 /// What the result calls the list.
 fn member<T: Listable>() -> &'static str {
     match T::METHOD {
-        "resources/templates/list" => "resourceTemplates",
-        method => method.strip_suffix("/list").unwrap_or(method),
+        Method::ListTools => "tools",
+        Method::ListResources => "resources",
+        Method::ListResourceTemplates => "resourceTemplates",
+        Method::ListPrompts => "prompts",
+        _ => "items",
     }
 }
 
@@ -268,7 +272,7 @@ pub(crate) struct RawJsonPage<T: Listable> {
 
 impl<T: Listable> Listable for WithRawJson<T> {
     type Page = RawJsonPage<T>;
-    const METHOD: &'static str = T::METHOD;
+    const METHOD: Method = T::METHOD;
 
     fn into_items(page: RawJsonPage<T>) -> (Vec<Self>, Option<String>) {
         let (items, next) = T::into_items(page.page);

@@ -24,6 +24,7 @@ use crate::ui::error::rpc_of;
 use crate::ui::render;
 use crate::ui::suggest::{nearest, unknown};
 use crate::ui::text::{multi_line, one_line};
+use refmcp_proto::revision::Method;
 
 /// `read`: a resource.
 pub(crate) async fn read(session: &Session, uri: &str) -> Result<()> {
@@ -31,7 +32,7 @@ pub(crate) async fn read(session: &Session, uri: &str) -> Result<()> {
     let read = match session.ask(request).await {
         Ok(read) => read,
         Err(fault) => {
-            let said = session.fault("resources/read", &fault);
+            let said = session.fault(Method::ReadResource.name(), &fault);
             return Err(proposing(session, said, uri, |resource: &Resource| &resource.uri).await);
         }
     };
@@ -45,7 +46,8 @@ pub(crate) async fn read(session: &Session, uri: &str) -> Result<()> {
 
 /// `prompt`: a prompt, filled in.
 pub(crate) async fn prompt(session: &Session, name: &str, words: &ArgumentInput) -> Result<()> {
-    let prompts = session.list::<Prompt>().await.map_err(|fault| session.fault("prompts/list", &fault))?;
+    let prompts =
+        session.list::<Prompt>().await.map_err(|fault| session.fault(Method::ListPrompts.name(), &fault))?;
     let Some(prompt) = prompts.iter().find(|prompt| prompt.name == name) else {
         let names: Vec<&str> = prompts.iter().map(|prompt| prompt.name.as_str()).collect();
         return Err(UsageError::new(unknown("prompt", name, &names)).into());
@@ -60,7 +62,7 @@ pub(crate) async fn prompt(session: &Session, name: &str, words: &ArgumentInput)
         })
         .collect();
     let request = session.client.get_prompt(name, &arguments).read_as::<WithRawJson<GetPromptResult>>();
-    let got = session.ask(request).await.map_err(|fault| session.fault("prompts/get", &fault))?;
+    let got = session.ask(request).await.map_err(|fault| session.fault(Method::GetPrompt.name(), &fault))?;
     if got.item.messages.is_empty() {
         session.remark("the prompt has no messages");
     }
@@ -84,7 +86,7 @@ pub(crate) async fn complete(
     let completed = match session.ask(request).await {
         Ok(completed) => completed,
         Err(fault) => {
-            let said = session.fault("completion/complete", &fault);
+            let said = session.fault(Method::Complete.name(), &fault);
             return Err(match of {
                 CompletionReference::Prompt(name) => {
                     proposing(session, said, name, |prompt: &Prompt| &prompt.name).await
@@ -194,7 +196,7 @@ pub(crate) async fn raw(session: &Session, method: &str, params: Option<&str>) -
         None => JsonObject::new(),
     };
     let tool = params.get("name").and_then(Value::as_str).map(str::to_owned);
-    let result = match tool.filter(|_| method == "tools/call") {
+    let result = match tool.filter(|_| method == Method::CallTool.name()) {
         Some(tool) => call::raw(session, &tool, params).await,
         None => session.ask(session.client.raw(method, params).read_as::<Box<RawValue>>()).await,
     };

@@ -24,6 +24,7 @@ use crate::args::{ExitError, ExitReason, OutputFormat, SharedOptions, Target, Ta
 use crate::ui::progress::Bars;
 use crate::ui::render;
 use crate::ui::text::one_line;
+use refmcp_proto::revision::Method;
 
 /// How much later than the opening itself its end may come.
 const LATEST: Duration = Duration::from_millis(500);
@@ -122,7 +123,7 @@ impl Session {
     /// From which level on the server's log messages are wanted.
     pub(crate) async fn set_level(&self, level: LogLevel) -> Result<()> {
         let set = self.budget.within(self.client.set_level(level)).await;
-        set.map_err(|fault| self.fault("logging/setLevel", &fault))
+        set.map_err(|fault| self.fault(Method::SetLevel.name(), &fault))
     }
 
     /// Asks for log messages beside what is wanted; a server that has none is no reason not to go on.

@@ -15,6 +15,7 @@ use crate::args::{ExitError, ExitReason, OutputFormat};
 use crate::ui::error::rpc_of;
 use crate::ui::suggest::nearest;
 use crate::ui::text::{multi_line, one_line};
+use refmcp_proto::revision::Method;
 
 /// A stream that lasted this long is opened again when it breaks; a server that ends streams at once does not want it.
 pub(crate) const LASTED: Duration = Duration::from_secs(1);
@@ -46,7 +47,7 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
                     Ok(()) => "the server ended the stream of changes".to_owned(),
                     Err(Error::Call(CallError::Transport(TransportError::Broken(why)))) => why,
                     Err(fault) if listened => return Err(lost(&fault.to_string())),
-                    Err(fault) => return Err(session.fault("resources/subscribe", &fault)),
+                    Err(fault) => return Err(session.fault(Method::Subscribe.name(), &fault)),
                 };
                 if !lasted {
                     return Err(lost(&why));
@@ -61,7 +62,7 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
         } else {
             for uri in uris {
                 let subscribed = session.budget.within(client.subscribe(uri).into_future()).await;
-                subscribed.map_err(|fault| session.fault("resources/subscribe", &fault))?;
+                subscribed.map_err(|fault| session.fault(Method::Subscribe.name(), &fault))?;
             }
             if session.shared.output == OutputFormat::Text
                 && let Err(fault) = output::write(b"listening\n")
@@ -136,7 +137,7 @@ pub(crate) async fn check(session: &Session, uris: &[String]) -> Result<()> {
     let listed = session.list::<Resource>().await.unwrap_or_default();
     for uri in uris.iter().filter(|uri| !listed.iter().any(|resource| resource.uri == **uri)) {
         let Err(fault) = session.ask(session.client.read_resource(uri)).await else { continue };
-        let fault = session.fault("resources/read", &fault);
+        let fault = session.fault(Method::ReadResource.name(), &fault);
         let known: Vec<&str> = listed.iter().map(|resource| resource.uri.as_str()).collect();
         let near = nearest(uri, &known).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
         let what = format!("{uri} cannot be watched: {fault:#}{near}");
