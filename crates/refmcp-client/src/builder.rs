@@ -10,6 +10,8 @@ use refmcp_proto::engine::client::{
 };
 use refmcp_proto::model::{Implementation, JsonObject};
 use refmcp_proto::revision::{Lifecycle, Revision};
+use refmcp_transport::clock::Clock;
+use refmcp_transport::observer::{Observed, Observer, Side};
 use tokio::time::{Instant, timeout_at};
 
 use crate::client::Client;
@@ -38,6 +40,7 @@ pub struct ClientBuilder {
     config: ClientConfig,
     host: Host,
     options: CallOptions,
+    observer: Option<Arc<dyn Observer>>,
     /// Revisions of servers that were connected before, by their names; clones share them.
     known_revisions: Arc<Mutex<HashMap<String, Revision>>>,
 }
@@ -45,7 +48,13 @@ pub struct ClientBuilder {
 impl ClientBuilder {
     pub(crate) fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         let config = ClientConfig::new(Implementation::new(name, version));
-        Self { config, host: Host::new(), options: CallOptions::default(), known_revisions: Arc::default() }
+        Self {
+            config,
+            host: Host::new(),
+            options: CallOptions::default(),
+            observer: None,
+            known_revisions: Arc::default(),
+        }
     }
 
     /// Says more about the client than its name and version.
@@ -120,6 +129,33 @@ impl ClientBuilder {
     #[must_use]
     pub fn max_rounds(mut self, rounds: u32) -> Self {
         self.config.max_rounds = rounds;
+        self
+    }
+
+    /// Is called with each message, HTTP head and finding as it passes.
+    ///
+    /// ```no_run
+    /// # #[cfg(feature = "http")]
+    /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::sync::Arc;
+    /// use refmcp_client::observer::{EventContext, MessageEvent, Observer};
+    /// use refmcp_client::{Client, http::StreamableHttp};
+    ///
+    /// struct Print;
+    /// impl Observer for Print {
+    ///     fn message(&self, context: &EventContext<'_>, message: &MessageEvent<'_>) {
+    ///         println!("{:?} {:?} {}", context.connection, message.direction, message.bytes.len());
+    ///     }
+    /// }
+    /// let server = StreamableHttp::new("http://127.0.0.1:3000/mcp")?;
+    /// let client = Client::builder("my-app", "1.0").observer(Arc::new(Print)).connect(server).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[doc(alias = "trace")]
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
         self
     }
 
@@ -210,14 +246,18 @@ impl ClientBuilder {
             capabilities.extensions.get_or_insert_default().entry(id).or_insert(settings);
         }
         let config = ClientConfig { version_policy, transport: kind, capabilities, ..self.config.clone() };
-        let driver = ClientDriver::new(config, Arc::new(self.host.clone()));
+        let observed = self.observer.clone().map(|observer| {
+            Observed::open(observer, Side::Client, server.transport(), server.name(), Clock::new())
+        });
+        let driver = ClientDriver::new(config, Arc::new(self.host.clone()), observed.unwrap_or_default());
         let connecting = server.connect(driver.sink());
-        let transport = if server.logs_in_first() {
-            connecting.await?
+        let connected = if server.logs_in_first() {
+            connecting.await.map_err(OpenError::from)
         } else {
-            timeout_at(time.until, connecting).await.map_err(|_| time.over())??
+            let connected = timeout_at(time.until, connecting).await;
+            connected.map_err(|_| time.over()).and_then(|connected| Ok(connected?))
         };
-        driver.open(transport);
+        driver.open(connected.inspect_err(|why| driver.observed.closed(why))?);
         let opened = timeout_at(time.until, driver.opened()).await;
         match opened.unwrap_or_else(|_| Err(time.over())) {
             Ok(facts) => Ok(Client::new(driver, facts, server.name(), kind, self.options.clone())),

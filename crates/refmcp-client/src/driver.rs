@@ -15,6 +15,7 @@ use refmcp_proto::engine::client::{
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{ProgressParams, ServerNotification};
 use refmcp_proto::time::Timestamp;
+use refmcp_transport::Observed;
 use refmcp_transport::clock::Clock;
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -44,6 +45,7 @@ pub(crate) struct ClientDriver {
     state: Mutex<State>,
     transport: OnceLock<Arc<dyn Transport>>,
     pub(crate) host: Arc<Host>,
+    pub(crate) observed: Observed,
     pub(crate) cache: Mutex<ResponseCache>,
     open_state: watch::Sender<OpenState>,
     clock: Clock,
@@ -73,7 +75,7 @@ enum Deferred {
 }
 
 impl ClientDriver {
-    pub(crate) fn new(config: ClientConfig, host: Arc<Host>) -> Arc<Self> {
+    pub(crate) fn new(config: ClientConfig, host: Arc<Host>, observed: Observed) -> Arc<Self> {
         let state = State {
             engine: ClientEngine::new(Arc::new(config)),
             calls: HashMap::new(),
@@ -84,6 +86,7 @@ impl ClientDriver {
             state: Mutex::new(state),
             transport: OnceLock::new(),
             host,
+            observed,
             cache: Mutex::default(),
             open_state: watch::Sender::new(OpenState::Opening),
             clock: Clock::new(),
@@ -161,14 +164,23 @@ impl ClientDriver {
         if let Some(transport) = self.transport.get() {
             transport.clone().close().await;
         }
+        self.observed.closed(&TransportError::Closed);
     }
 
     /// Calls the engine, and carries out its outputs.
     fn step<T>(&self, change: impl FnOnce(&mut State, Timestamp) -> T) -> T {
+        self.step_for(None, change)
+    }
+
+    /// The same for a message of the server.
+    fn step_for<T>(&self, message: Option<&[u8]>, change: impl FnOnce(&mut State, Timestamp) -> T) -> T {
         let mut deferred = Vec::new();
         let mut state = self.state.lock();
         let value = change(&mut state, self.now());
         while let Some(output) = state.engine.poll() {
+            if let ClientOutput::Finding(finding) = &output {
+                self.observed.finding(finding, message);
+            }
             self.apply(&mut state, output, &mut deferred);
         }
         self.set_timer(&mut state);
@@ -201,6 +213,7 @@ impl ClientDriver {
                 if let Some(transport) = self.transport.get() {
                     transport.clone().opened(server.rules());
                 }
+                self.observed.set_revision(server.revision);
                 let before = self.open_state.send_replace(OpenState::Open(server.clone()));
                 if let OpenState::Open(_) = before {
                     deferred.push(Deferred::Event(Event::Reopened(server)));
@@ -334,7 +347,9 @@ impl WeakSink {
 
 impl MessageSink for WeakSink {
     fn message(&self, exchange: Option<ExchangeId>, json: &[u8]) {
-        self.step(|state, now| state.engine.receive(now, exchange, json));
+        if let Some(driver) = self.0.upgrade() {
+            driver.step_for(Some(json), |state, now| state.engine.receive(now, exchange, json));
+        }
     }
 
     fn too_long(&self, exchange: Option<ExchangeId>, limit: usize) {
@@ -347,6 +362,7 @@ impl MessageSink for WeakSink {
     }
 
     fn closed(&self, why: TransportError) {
+        self.observed().closed(&why);
         self.step(|state, _| state.engine.closed(why));
     }
 
@@ -360,5 +376,9 @@ impl MessageSink for WeakSink {
 
     fn stream_restored(&self) {
         self.tell(Event::StreamRestored);
+    }
+
+    fn observed(&self) -> Observed {
+        self.0.upgrade().map(|driver| driver.observed.clone()).unwrap_or_default()
     }
 }

@@ -62,4 +62,5 @@ pub use refmcp_proto::finding::Finding;
 pub use refmcp_proto::jsonrpc::RpcError;
 pub use refmcp_proto::model;
 pub use refmcp_proto::revision::{Lifecycle, Revision};
+pub use refmcp_transport::observer;
 pub use request::{Request, RoundOutcome};

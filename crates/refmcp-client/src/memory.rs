@@ -37,6 +37,10 @@ impl Connector for Memory {
         })
     }
 
+    fn transport(&self) -> &'static str {
+        "memory"
+    }
+
     fn name(&self) -> String {
         "a server in this process".to_owned()
     }

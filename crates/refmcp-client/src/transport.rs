@@ -8,6 +8,7 @@ use std::sync::Arc;
 pub use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId, TransportError};
 pub use refmcp_proto::model::JsonObject;
 pub use refmcp_proto::revision::Rules;
+use refmcp_transport::Observed;
 
 /// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -55,6 +56,11 @@ pub trait MessageSink: Send + Sync + 'static {
 
     /// That stream is open again.
     fn stream_restored(&self) {}
+
+    /// Where the transport reports each message, HTTP head and other input as it passes.
+    fn observed(&self) -> Observed {
+        Observed::default()
+    }
 }
 
 /// A server to connect to.
@@ -67,6 +73,11 @@ pub trait Connector: Send + Sync + fmt::Debug + 'static {
 
     /// The name of the server for logs and errors: a URL or a command line.
     fn name(&self) -> String;
+
+    /// The kind of transport, for observers.
+    fn transport(&self) -> &'static str {
+        "other"
+    }
 
     /// The same server over an older transport; tried if the first message was refused with status 400, 404 or 405.
     fn fallback(&self) -> Option<Arc<dyn Connector>> {

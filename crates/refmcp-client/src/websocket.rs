@@ -13,6 +13,7 @@ use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use refmcp_proto::engine::client::TransportError;
 use refmcp_proto::jsonrpc::excerpt;
+use refmcp_transport::Observed;
 use refmcp_transport::websocket::{Role, WebSocketSettings, derive_accept_key, pipe};
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
@@ -20,7 +21,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::auth::{Attempts, Authorization, LoginPolicy, ResponseAction, TokenManager};
 use crate::http::connection::{Dialer, Stream};
 use crate::http::endpoint::{HttpEndpoint, endpoint_options};
-use crate::http::request::USER_AGENT;
+use crate::http::request::{USER_AGENT, observe_request, observe_response};
 use crate::http::{Address, AddressScope, UrlError};
 use crate::pipe::PipeTransport;
 use crate::transport::{BoxFuture, Connector, JsonObject, MessageSink, Transport};
@@ -86,7 +87,7 @@ impl WebSocket {
     }
 
     async fn open(&self, sink: Arc<dyn MessageSink>) -> Result<Arc<dyn Transport>, TransportError> {
-        let socket = self.socket().await?;
+        let socket = self.socket(&sink.observed()).await?;
         let max_message_size = self.endpoint.settings.max_message_size;
         let settings =
             WebSocketSettings { max_message_size, ping_every: self.ping_every, first_within: SILENT_FOR };
@@ -95,19 +96,20 @@ impl WebSocket {
     }
 
     /// An open socket, with a token where the server wants one.
-    async fn socket(&self) -> Result<Socket, TransportError> {
+    async fn socket(&self, observed: &Observed) -> Result<Socket, TransportError> {
         let dialer =
             Dialer::new(self.endpoint.address.clone(), self.endpoint.settings.clone(), &[b"http/1.1"]);
         if let Some(token_manager) = self.endpoint.token_manager() {
-            return Box::pin(self.socket_with_token(&dialer, &token_manager)).await;
+            return Box::pin(self.socket_with_token(&dialer, &token_manager, observed)).await;
         }
-        self.attempt(&dialer, HeaderMap::new()).await.map_err(|error| error.why)
+        self.attempt(&dialer, HeaderMap::new(), observed).await.map_err(|error| error.why)
     }
 
     async fn socket_with_token(
         &self,
         dialer: &Dialer,
         token_manager: &Arc<TokenManager>,
+        observed: &Observed,
     ) -> Result<Socket, TransportError> {
         let unfit = |fault: hyper::http::uri::InvalidUri| TransportError::Unreachable(fault.to_string());
         let uri = hyper::Uri::try_from(self.endpoint.address.as_http().as_str()).map_err(unfit)?;
@@ -118,7 +120,7 @@ impl WebSocket {
             if let Some(token) = &token {
                 token_manager.apply(token, &mut headers, &hyper::Method::GET, &uri)?;
             }
-            let error = match self.attempt(dialer, headers).await {
+            let error = match self.attempt(dialer, headers, observed).await {
                 Ok(socket) => return Ok(socket),
                 Err(error) => error,
             };
@@ -139,19 +141,30 @@ impl WebSocket {
         }
     }
 
-    async fn attempt(&self, dialer: &Dialer, more: HeaderMap) -> Result<Socket, HandshakeError> {
+    async fn attempt(
+        &self,
+        dialer: &Dialer,
+        more: HeaderMap,
+        observed: &Observed,
+    ) -> Result<Socket, HandshakeError> {
         let stream = dialer.dial().await.map_err(|fault| TransportError::Unreachable(fault.to_string()))?;
         let within = self.endpoint.settings.head_timeout;
-        timeout(within, self.handshake(stream, more)).await.unwrap_or_else(|_| {
+        timeout(within, self.handshake(stream, more, observed)).await.unwrap_or_else(|_| {
             let why = format!("the server did not open the WebSocket within {within:?}");
             Err(TransportError::Unreachable(why).into())
         })
     }
 
     /// The opening handshake of WebSocket.
-    async fn handshake(&self, stream: Stream, more: HeaderMap) -> Result<Socket, HandshakeError> {
+    async fn handshake(
+        &self,
+        stream: Stream,
+        more: HeaderMap,
+        observed: &Observed,
+    ) -> Result<Socket, HandshakeError> {
         let (mut request, key) = self.request()?;
         request.headers_mut().extend(more);
+        observe_request(observed, request.method(), &self.endpoint.target, request.headers());
         let scope = stream.scope;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream.io))
             .await
@@ -159,9 +172,10 @@ impl WebSocket {
         // The task ends with this function.
         let _driving = AbortOnDropHandle::new(tokio::spawn(connection.with_upgrades()));
         let response = sender.send_request(request).await.map_err(|fault| connection_error(&fault))?;
+        observe_response(observed, response.status(), response.headers());
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             let head = Some(Box::new((response.status(), response.headers().clone(), scope)));
-            return Err(HandshakeError { why: refusal(response).await, head });
+            return Err(HandshakeError { why: refusal(response, observed).await, head });
         }
         check(response.headers(), &key).map_err(|why| TransportError::Misbehaved(why.to_owned()))?;
         let socket = hyper::upgrade::on(response).await.map_err(|fault| connection_error(&fault))?;
@@ -195,6 +209,10 @@ impl Connector for WebSocket {
         sink: Arc<dyn MessageSink>,
     ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
         Box::pin(self.open(sink))
+    }
+
+    fn transport(&self) -> &'static str {
+        "websocket"
     }
 
     fn name(&self) -> String {
@@ -249,7 +267,7 @@ fn check(headers: &HeaderMap, key: &str) -> Result<(), &'static str> {
 }
 
 /// The error of a server that refuses the handshake.
-async fn refusal(mut response: Response<Incoming>) -> TransportError {
+async fn refusal(mut response: Response<Incoming>, observed: &Observed) -> TransportError {
     let status = response.status();
     let challenge = response.headers().get(header::WWW_AUTHENTICATE);
     let challenge = challenge.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
@@ -264,6 +282,9 @@ async fn refusal(mut response: Response<Incoming>) -> TransportError {
         if body.len() >= MAX_ERROR_BODY {
             break;
         }
+    }
+    if !body.is_empty() {
+        observed.received(&body);
     }
     let body = excerpt(String::from_utf8_lossy(&body).trim());
     TransportError::Refused { status: status.as_u16(), error: None, body }

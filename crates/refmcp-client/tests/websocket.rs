@@ -342,3 +342,23 @@ async fn fragments_are_put_together_again() {
     let (connected, _server) = tokio::join!(connect(&socket), serving);
     assert_eq!(connected.unwrap().1.next().await, SinkEvent::Message(None, "{}".to_owned()));
 }
+
+#[tokio::test]
+async fn an_observer_sees_the_handshake_and_the_messages() {
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let (listener, to) = listen().await;
+    let (sink, mut recorded, observer) = RecordingSink::observed();
+    let accepting = async { accept_async(listener.accept().await.unwrap().0).await.unwrap() };
+    let (transport, mut server) = tokio::join!(to.connect(sink), accepting);
+    let transport = transport.unwrap();
+    transport.clone().send(outgoing(ping));
+    let message = server.next().await.unwrap().unwrap();
+    server.send(message).await.unwrap();
+    recorded.message().await;
+    server.send(Message::Text("junk".into())).await.unwrap();
+    recorded.message().await;
+    let lines = observer.lines();
+    let (sent, received) = (format!("sent {ping}"), format!("received {ping}"));
+    assert_eq!(lines[1..5], ["sent GET /mcp?key=1", "received status 101", &sent, &received]);
+    assert!(lines[5].starts_with("received invalid \"junk\": not JSON"), "{lines:?}");
+}

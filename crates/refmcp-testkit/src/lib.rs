@@ -15,6 +15,7 @@
 //! | `client` | a client of a real server (feature `server`) |
 //! | `log` | captures the log of a test and searches it for secrets (feature `log`) |
 //! | `paused` | tokio's time, moved by hand, for tests over sockets (feature `server`) |
+//! | `recording_observer` | an observer that records what passes (feature `server`) |
 //! | `replay` | calls in every revision, with handlers that have to run again (feature `server`) |
 //! | `schema` | checks messages against the official schemas (feature `schema`) |
 //! | `server_endpoint` | a real server as the server of a transcript (feature `server`) |
@@ -32,6 +33,8 @@ pub mod messages;
 #[cfg(feature = "server")]
 pub mod paused;
 pub mod ports;
+#[cfg(feature = "server")]
+pub mod recording_observer;
 #[cfg(feature = "server")]
 pub mod replay;
 #[cfg(feature = "schema")]

@@ -13,6 +13,7 @@
 //! | [`changes`] | list changes and resource updates for every connection, merged while it is slow |
 //! | [`clock`] | the time that engines are told |
 //! | [`mod@file`] | reading files of limited size |
+//! | [`observer`] | each message, HTTP head and finding of a connection, for audit, traces and metrics |
 
 pub mod cancel;
 pub mod changes;
@@ -21,6 +22,7 @@ pub mod driver;
 pub mod engine_driver;
 pub mod file;
 pub mod memory;
+pub mod observer;
 pub mod pipe;
 pub mod service;
 pub mod stdio;
@@ -30,4 +32,5 @@ pub mod websocket;
 pub use cancel::Cancellation;
 pub use driver::{ConnectionEnd, Driver, DriverOptions};
 pub use engine_driver::{EngineDriver, Outbox};
+pub use observer::{Observed, Observer};
 pub use service::{CallService, EngineHandle, RunningCall};

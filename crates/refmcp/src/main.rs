@@ -9,6 +9,7 @@ mod config;
 mod logging;
 mod shell;
 mod store;
+mod trace;
 mod ui;
 
 use std::process::ExitCode;

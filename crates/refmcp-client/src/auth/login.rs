@@ -251,9 +251,7 @@ impl Login {
         if let Some(fetcher) = &self.settings.fetcher {
             return fetcher.clone();
         }
-        // Logins are not part of the recorded session.
-        let http = HttpSettings { observer: None, ..self.http.clone() };
-        Arc::new(Fetcher::guarded(self.address_scope).settings(http))
+        Arc::new(Fetcher::guarded(self.address_scope).settings(self.http.clone()))
     }
 }
 

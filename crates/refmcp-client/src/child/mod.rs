@@ -209,7 +209,7 @@ impl ChildProcess {
             let program = redact::word(&self.program.to_string_lossy());
             return Err(TransportError::Unreachable(format!("{program}: it has no pipes")));
         };
-        let outbox = Arc::new(Outbox::new(LineWriter::new(stdin)));
+        let outbox = Arc::new(Outbox::new(LineWriter::new(stdin), sink.observed()));
         let (transport, shutdown) = PipeTransport::with_shutdown(outbox.clone());
         let lines = LineReader::new(stdout, self.max_message_size);
         let reading = Task::spawn(read_messages(
@@ -224,8 +224,8 @@ impl ChildProcess {
             async move { outbox.run().await }
         });
         let stderr_tail = Arc::new(StderrTail::new(self.quotes_stderr.then(|| self.secrets())));
-        let draining =
-            Task::spawn(stderr::drain(child.stderr.take(), self.stderr.clone(), Arc::clone(&stderr_tail)));
+        let (stderr, to) = (child.stderr.take(), self.stderr.clone());
+        let draining = Task::spawn(stderr::drain(stderr, to, Arc::clone(&stderr_tail), sink.observed()));
         let supervisor = Supervisor {
             child,
             group,
@@ -249,6 +249,10 @@ impl Connector for ChildProcess {
         sink: Arc<dyn MessageSink>,
     ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
         Box::pin(async move { self.start(sink) })
+    }
+
+    fn transport(&self) -> &'static str {
+        "stdio"
     }
 
     fn name(&self) -> String {

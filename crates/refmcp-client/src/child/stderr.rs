@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use refmcp_transport::Observed;
 use tokio::io::AsyncReadExt;
 use tokio::process::ChildStderr;
 use tokio::time::{Instant, sleep_until};
@@ -88,6 +89,7 @@ pub(super) async fn drain(
     stream: Option<ChildStderr>,
     to: StderrTo,
     stderr_tail: Arc<StderrTail>,
+    observed: Observed,
 ) -> io::Result<()> {
     let Some(mut stream) = stream else { return Ok(()) };
     let mut lines = match to {
@@ -108,6 +110,9 @@ pub(super) async fn drain(
         };
         let bytes = chunk.get(..count).unwrap_or_default();
         stderr_tail.keep(bytes);
+        if !bytes.is_empty() {
+            observed.stderr(bytes);
+        }
         if let Some(lines) = &mut lines {
             if bytes.is_empty() {
                 lines.end();

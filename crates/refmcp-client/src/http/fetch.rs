@@ -47,7 +47,7 @@ impl Fetcher {
         Self { settings: HttpSettings::default(), from, time: TIME, size: SIZE, tls: LazyTls::default() }
     }
 
-    /// How connections are made. Used are the certificates, the resolver, the time for a connection and the observer.
+    /// How connections are made. Used are the certificates, the resolver and the time for a connection.
     #[must_use]
     pub fn settings(mut self, settings: HttpSettings) -> Self {
         self.settings = settings;

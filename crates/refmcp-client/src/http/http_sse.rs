@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use hyper::{Method, StatusCode};
+use hyper::StatusCode;
 use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, TransportError};
 use refmcp_proto::frame::SseItem;
 use refmcp_proto::jsonrpc::excerpt;
+use refmcp_transport::observer::StreamId;
 use tokio::time::timeout;
 
 use super::connection::{Address, Target, UrlError};
@@ -37,7 +37,8 @@ impl HttpSse {
     async fn open(&self, sink: Arc<dyn MessageSink>) -> Result<Arc<dyn Transport>, TransportError> {
         let requester = Arc::new(HttpRequester::new(&self.endpoint, sink));
         let headers = || requester.headers.get(None, None, None);
-        let response = requester.request(Method::GET, &requester.target, Bytes::new(), headers).await?;
+        let request = requester.get(requester.observed.stream(StreamId::GET), headers);
+        let response = requester.request(request).await?;
         if !response.status.is_success() {
             return Err(refused(response, None).await);
         }
@@ -63,6 +64,10 @@ impl Connector for HttpSse {
         sink: Arc<dyn MessageSink>,
     ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
         Box::pin(self.open(sink))
+    }
+
+    fn transport(&self) -> &'static str {
+        "http+sse"
     }
 
     fn name(&self) -> String {
@@ -114,16 +119,19 @@ async fn read_endpoint(
 
 /// Hands on all messages of the stream. It cannot be resumed, so the transport ends with it.
 async fn listen(requester: Arc<HttpRequester>, mut events: EventStream) {
+    let observed = requester.observed.stream(StreamId::GET);
     let why = loop {
         match events.next().await {
             Ok(SseItem::Event(event)) if event.event != "message" => {
-                requester.sink.ignored_input(&format!("an event named {:?}", excerpt(&event.event)));
+                requester.ignored_event(&observed, &event);
             }
             Ok(SseItem::Event(event)) if !event.data.is_empty() => {
+                observed.received(event.data.as_bytes());
                 requester.sink.message(None, event.data.as_bytes());
             }
             Ok(_) => {}
             Err(StreamEnd::TooLong) => {
+                observed.too_long(requester.max_message_size);
                 requester.sink.too_long(None, requester.max_message_size);
                 break TransportError::Misbehaved(format!(
                     "a message is longer than {} bytes",
@@ -146,17 +154,18 @@ pub(super) async fn post(
     let ClientMessage { exchange, kind, json, rules } = message;
     let guard = order.wait().await;
     let headers = || requester.headers.post(&kind, rules, None);
+    let request = requester.post(exchange, endpoint, json.into(), headers);
     let sent = if matches!(kind, ClientMessageKind::Request { .. }) {
         let _slot = requester.slot().await;
         // Some servers acknowledge a request only when they answer it.
-        requester.request_within(None, Method::POST, endpoint, json.into(), headers).await
+        requester.request_within(None, request).await
     } else {
-        requester.request(Method::POST, endpoint, json.into(), headers).await
+        requester.request(request).await
     };
     drop(guard);
     match sent {
         Ok(response) if response.status.is_success() => response.body.drain().await,
-        Ok(response) => requester.sink.ended(exchange, refused(response, None).await),
-        Err(why) => requester.sink.ended(exchange, why),
+        Ok(response) => requester.ended(exchange, refused(response, None).await),
+        Err(why) => requester.ended(exchange, why),
     }
 }

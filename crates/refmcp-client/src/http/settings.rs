@@ -6,8 +6,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::connection::ByteObserver;
-
 /// Bytes of one message of a server that are kept unless something else is set: results may be large.
 pub const MAX_MESSAGE_SIZE: usize = 64 << 20;
 
@@ -37,8 +35,6 @@ pub struct HttpSettings {
     pub ca_certificates: Vec<Vec<u8>>,
     /// Looks up hosts in place of the system.
     pub resolver: Option<Resolve>,
-    /// Is called with all bytes that are sent and received.
-    pub observer: Option<ByteObserver>,
 }
 
 impl Default for HttpSettings {
@@ -52,7 +48,6 @@ impl Default for HttpSettings {
             get_stream: true,
             ca_certificates: Vec::new(),
             resolver: None,
-            observer: None,
         }
     }
 }
@@ -68,7 +63,6 @@ impl fmt::Debug for HttpSettings {
             .field("get_stream", &self.get_stream)
             .field("ca_certificates", &self.ca_certificates.len())
             .field("resolver", &self.resolver.is_some())
-            .field("observer", &self.observer.is_some())
             .finish()
     }
 }

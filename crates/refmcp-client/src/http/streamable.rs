@@ -40,6 +40,10 @@ impl Connector for StreamableHttp {
         Box::pin(async { Ok(Arc::new(HttpTransport { requester, kind }) as Arc<dyn Transport>) })
     }
 
+    fn transport(&self) -> &'static str {
+        "http"
+    }
+
     fn name(&self) -> String {
         self.endpoint.address.to_string()
     }

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use hyper::Method;
 use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId};
 use refmcp_proto::revision::{Lifecycle, Rules};
 
 use super::connection::Target;
 use super::http_sse;
-use super::request::{HttpRequester, post};
+use super::request::{HttpRequest, HttpRequester, post};
 use super::stream::get_stream;
 use crate::transport::{BoxFuture, Transport};
 
@@ -86,7 +85,8 @@ async fn end_session(requester: &HttpRequester) {
     let session = requester.session();
     let Some(id) = session.id else { return };
     let headers = || requester.headers.delete(session.rules, id.clone());
-    match requester.request(Method::DELETE, &requester.target, Bytes::new(), headers).await {
+    let delete = HttpRequest { method: Method::DELETE, ..requester.get(requester.observed.clone(), headers) };
+    match requester.request(delete).await {
         Ok(response) => tracing::debug!(status = %response.status, "the session is over"),
         Err(fault) => tracing::debug!(%fault, "the server was not told that the session is over"),
     }

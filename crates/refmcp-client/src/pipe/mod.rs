@@ -90,7 +90,7 @@ impl<W: FrameWriter + 'static> PipeTransport<W> {
         sink: Arc<dyn MessageSink>,
         max_message_size: usize,
     ) -> Arc<dyn Transport> {
-        let outbox = Arc::new(Outbox::new(writer));
+        let outbox = Arc::new(Outbox::new(writer, sink.observed()));
         let (transport, mut shutdown) = Self::with_shutdown(outbox.clone());
         let mut reading = Task::spawn(read_messages(
             reader,
@@ -160,6 +160,7 @@ pub(crate) async fn read_messages<R: FrameReader, W: FrameWriter>(
     max_message_size: usize,
     content: PipeContent,
 ) -> io::Result<()> {
+    let observed = sink.observed();
     // Whether the line that has begun was reported.
     let mut reported = false;
     loop {
@@ -172,6 +173,7 @@ pub(crate) async fn read_messages<R: FrameReader, W: FrameWriter>(
                 Ok(filled) => filled?,
                 Err(_) => {
                     reported = true;
+                    observed.invalid_input(reader.partial(), "a line without an end");
                     let begun = String::from_utf8_lossy(beginning(reader.partial()));
                     sink.ignored_input(&format!("a line without an end: {begun}"));
                     continue;
@@ -185,10 +187,17 @@ pub(crate) async fn read_messages<R: FrameReader, W: FrameWriter>(
             match frame {
                 Frame::Message(bytes) if content == PipeContent::Mixed && !looks_like_a_message(bytes) => {
                     ignored = true;
+                    observed.invalid_input(bytes, "not JSON");
                     sink.ignored_input(&String::from_utf8_lossy(beginning(bytes)));
                 }
-                Frame::Message(bytes) => sink.message(None, bytes),
-                Frame::TooLong => sink.too_long(None, max_message_size),
+                Frame::Message(bytes) => {
+                    observed.received(bytes);
+                    sink.message(None, bytes);
+                }
+                Frame::TooLong => {
+                    observed.too_long(max_message_size);
+                    sink.too_long(None, max_message_size);
+                }
             }
         }
         if !more {

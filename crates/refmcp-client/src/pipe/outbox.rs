@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
-use refmcp_transport::ConnectionEnd;
 use refmcp_transport::pipe::FrameWriter;
+use refmcp_transport::{ConnectionEnd, Observed};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::yield_now;
@@ -31,6 +31,7 @@ pub(crate) struct Outbox<W> {
     work: Notify,
     /// Wakes senders that wait for room.
     room: Notify,
+    observed: Observed,
 }
 
 struct State<W> {
@@ -72,7 +73,7 @@ impl<W: FrameWriter> State<W> {
 }
 
 impl<W> Outbox<W> {
-    pub(crate) fn new(writer: W) -> Self {
+    pub(crate) fn new(writer: W, observed: Observed) -> Self {
         let state = State {
             writer: Some(writer),
             queue: Vec::new(),
@@ -86,6 +87,7 @@ impl<W> Outbox<W> {
             awaiting: AtomicBool::new(false),
             work: Notify::new(),
             room: Notify::new(),
+            observed,
         }
     }
 
@@ -118,6 +120,7 @@ impl<W: FrameWriter> Outbox<W> {
         if *over || *finishing {
             return;
         }
+        self.observed.sent(&json);
         // The timers of some pipes need a runtime.
         match writer {
             Some(writer) if first && queue.is_empty() && Handle::try_current().is_ok() => {

@@ -5,9 +5,9 @@ use std::sync::Mutex;
 use std::task::Waker;
 
 use refmcp_proto::engine::client::{ClientMessageKind, ExchangeId};
-use refmcp_transport::ConnectionEnd;
 use refmcp_transport::memory::{MemoryPipe, pair};
 use refmcp_transport::pipe::LineReader;
+use refmcp_transport::{ConnectionEnd, Observed};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -258,7 +258,7 @@ async fn a_line_without_an_end_is_reported_once() {
     let reader = LineReader::new(near, 100);
     let _reading = Task::spawn(read_messages(
         reader,
-        Arc::new(Outbox::new(writer)),
+        Arc::new(Outbox::new(writer, Observed::default())),
         sink.clone(),
         100,
         PipeContent::Mixed,

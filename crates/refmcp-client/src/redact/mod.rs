@@ -10,7 +10,7 @@ mod secrets;
 mod url;
 mod words;
 
-pub use self::url::url;
+pub use self::url::{target, url};
 pub use secrets::Secrets;
 
 use words::{Mode, masked};
@@ -52,6 +52,20 @@ pub fn word(word: &str) -> String {
 /// A command as one line, without the secrets in it and quoted as for a shell.
 pub fn command_line<S: AsRef<str>>(words: &[S]) -> String {
     joined(&self::words(words))
+}
+
+/// The value of an HTTP header field as it may be shown: masked where the name says that it is a secret.
+///
+/// ```
+/// use refmcp_client::redact;
+///
+/// assert_eq!(redact::header("authorization", "Bearer hush"), "***");
+/// assert_eq!(redact::header("content-type", "application/json"), "application/json");
+/// ```
+pub fn header<'a>(name: &str, value: &'a str) -> &'a str {
+    const SECRET: [&str; 3] = ["dpop", "mcp-session-id", "sec-websocket-protocol"];
+    let is_secret = name::is_secret(name) || SECRET.iter().any(|it| name.eq_ignore_ascii_case(it));
+    if is_secret { MASK } else { value }
 }
 
 /// Words as one line, quoted as for a shell.

@@ -9,14 +9,19 @@ pub fn url(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, rest) = rest.split_at_checked(end).unwrap_or((rest, ""));
-    let (rest, fragment) = rest.split_once('#').map_or((rest, None), |(rest, part)| (rest, Some(part)));
-    let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
     let mut shown = format!("{scheme}://");
     match authority.rsplit_once('@') {
         Some((_, host)) => shown.extend([MASK, "@", host]),
         None => shown.push_str(authority),
     }
-    shown.push_str(&path.split('/').map(segment).collect::<Vec<_>>().join("/"));
+    shown + &target(rest)
+}
+
+/// The path, query and fragment of a URL, as they stand in the head of a request, without their secrets.
+pub fn target(text: &str) -> String {
+    let (rest, fragment) = text.split_once('#').map_or((text, None), |(rest, part)| (rest, Some(part)));
+    let (path, query) = rest.split_once('?').map_or((rest, None), |(path, query)| (path, Some(query)));
+    let mut shown = path.split('/').map(segment).collect::<Vec<_>>().join("/");
     if let Some(query) = query {
         shown.push('?');
         shown.push_str(&masked_query(query));

@@ -5,6 +5,7 @@
 mod bad_starts;
 mod endings;
 mod environment;
+mod observer;
 mod pipes;
 #[path = "../support/recording_sink.rs"]
 mod recording_sink;

@@ -12,6 +12,7 @@ mod headers;
 mod http_sse;
 mod lifetimes;
 mod messages;
+mod observer;
 mod order;
 mod raw_server;
 #[path = "../support/recording_sink.rs"]

@@ -4,5 +4,6 @@ mod calls;
 mod fixture;
 mod input;
 mod lists;
+mod observer;
 mod opening;
 mod several;

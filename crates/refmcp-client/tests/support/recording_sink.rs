@@ -5,8 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use refmcp_client::observer::{Observed, Side};
 use refmcp_client::transport::MessageSink;
 use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId, TransportError};
+use refmcp_testkit::recording_observer::RecordingObserver;
+use refmcp_transport::clock::Clock;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 
@@ -25,7 +28,7 @@ pub(crate) enum SinkEvent {
     StreamRestored,
 }
 
-struct Recorder(UnboundedSender<SinkEvent>);
+struct Recorder(UnboundedSender<SinkEvent>, Observed);
 
 impl Recorder {
     fn record(&self, event: SinkEvent) {
@@ -49,6 +52,7 @@ impl MessageSink for Recorder {
     }
 
     fn closed(&self, why: TransportError) {
+        self.1.closed(&why);
         self.record(SinkEvent::Closed(why));
     }
 
@@ -63,6 +67,10 @@ impl MessageSink for Recorder {
     fn stream_restored(&self) {
         self.record(SinkEvent::StreamRestored);
     }
+
+    fn observed(&self) -> Observed {
+        self.1.clone()
+    }
 }
 
 /// The calls of a message sink, in order.
@@ -71,8 +79,20 @@ pub(crate) struct RecordingSink(UnboundedReceiver<SinkEvent>);
 
 impl RecordingSink {
     pub(crate) fn new() -> (Arc<dyn MessageSink>, Self) {
+        Self::with(Observed::default())
+    }
+
+    /// A sink whose transport is observed.
+    pub(crate) fn observed() -> (Arc<dyn MessageSink>, Self, Arc<RecordingObserver>) {
+        let observer = Arc::new(RecordingObserver::default());
+        let observed = Observed::open(observer.clone(), Side::Client, "test", "server", Clock::new());
+        let (sink, recorded) = Self::with(observed);
+        (sink, recorded, observer)
+    }
+
+    fn with(observed: Observed) -> (Arc<dyn MessageSink>, Self) {
         let (sender, receiver) = unbounded_channel();
-        (Arc::new(Recorder(sender)), Self(receiver))
+        (Arc::new(Recorder(sender, observed)), Self(receiver))
     }
 
     pub(crate) async fn next(&mut self) -> SinkEvent {

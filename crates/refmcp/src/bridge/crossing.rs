@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
-use refmcp_client::transport::{Connector, Transport};
+use refmcp_client::transport::Transport;
 use refmcp_proto::engine::client::{ClientMessage, ExchangeId, TransportError};
 use refmcp_proto::jsonrpc::encode::ResponseId;
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_proto::revision::Lifecycle;
 
+use super::Upstream;
 use super::asked::{Asked, Waiting};
 use super::first_words::FirstWords;
 use super::glance::{Message, in_one_line, read};
@@ -73,7 +74,7 @@ pub(super) enum Why {
 
 /// One conversation across the bridge.
 pub(super) struct Crossing {
-    pub(super) to: Arc<dyn Connector>,
+    pub(super) to: Upstream,
     pub(super) near: Arc<dyn Near>,
     /// Whether every request goes its own way to the server, and not all over one pipe.
     separate: bool,
@@ -98,15 +99,12 @@ pub(super) struct State {
 
 impl Crossing {
     /// Connects to the server.
-    pub(super) async fn open(
-        to: Arc<dyn Connector>,
-        near: Arc<dyn Near>,
-    ) -> Result<Arc<Self>, TransportError> {
+    pub(super) async fn open(to: Upstream, near: Arc<dyn Near>) -> Result<Arc<Self>, TransportError> {
         let separate = !to.probe_may_be_ignored();
-        let state = State { first_words: FirstWords::of(&*to), ..State::default() };
+        let state = State { first_words: FirstWords::of(&**to), ..State::default() };
         let (next, state) = (AtomicU64::new(1), Mutex::new(state));
         let crossing = Arc::new(Self { to, near, separate, next, state });
-        let transport = crossing.to.connect(Arc::new(ServerSink::new(&crossing, 0))).await?;
+        let transport = crossing.to.connect(Arc::new(ServerSink::new(&crossing, 0, &crossing.to))).await?;
         crossing.state().transport = Some(transport);
         Ok(crossing)
     }
@@ -265,7 +263,7 @@ pub(super) fn blame(why: impl std::fmt::Display) -> RpcError {
 
 impl std::fmt::Debug for Crossing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Crossing").field("to", &self.to).finish_non_exhaustive()
+        f.debug_struct("Crossing").field("to", &*self.to).finish_non_exhaustive()
     }
 }
 

@@ -103,7 +103,7 @@ pub(super) fn say_again(crossing: &Arc<Crossing>) {
     tokio::spawn(async move {
         let Some(older) = crossing.to.fallback() else { return };
         let connected = crossing.state().connected + 1;
-        match older.connect(Arc::new(ServerSink::new(&crossing, connected))).await {
+        match older.connect(Arc::new(ServerSink::new(&crossing, connected, &older))).await {
             Ok(transport) => {
                 tracing::info!(server = %older.name(), "the server speaks HTTP+SSE");
                 let (messages, before) = reconnected(&crossing, &transport);

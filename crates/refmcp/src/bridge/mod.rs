@@ -21,10 +21,12 @@ mod pipe;
 mod server_sink;
 mod words;
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use refmcp_client::observer::Observer;
 use refmcp_client::transport::Connector;
 use refmcp_transport::stdio::{left_alone, stdio};
 use tokio_util::sync::CancellationToken;
@@ -32,11 +34,26 @@ use tokio_util::sync::CancellationToken;
 use crate::args::{BridgeSide, ExitError, ExitReason, OutputFormat, SharedOptions};
 use crossing::{Over, Why};
 
+/// The server, and what observes the connections to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Upstream {
+    pub(crate) connector: Arc<dyn Connector>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+}
+
+impl Deref for Upstream {
+    type Target = Arc<dyn Connector>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.connector
+    }
+}
+
 /// Passes messages between clients that come from one side and a server on the other, until there are no more clients
 /// or it is told to stop. Where clients come over a listener, each has a connection to the server of its own.
 pub(crate) async fn run(
     from: &BridgeSide,
-    to: Arc<dyn Connector>,
+    to: Upstream,
     options: &SharedOptions,
     stop: &CancellationToken,
 ) -> Result<()> {
@@ -49,7 +66,7 @@ pub(crate) async fn run(
     }
 }
 
-async fn from_stdio(to: Arc<dyn Connector>, patience: Duration, stop: &CancellationToken) -> Result<()> {
+async fn from_stdio(to: Upstream, patience: Duration, stop: &CancellationToken) -> Result<()> {
     let name = to.name();
     let pipe = stdio(pipe::MAX_MESSAGE_SIZE).context("standard input and output cannot be used")?;
     let alone = stop.child_token();

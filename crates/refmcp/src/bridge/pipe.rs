@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_client::transport::Connector;
 use refmcp_proto::engine::client::TransportError;
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::jsonrpc::encode::ResponseId;
@@ -13,6 +12,7 @@ use refmcp_transport::pipe::{Frame, FrameReader, FrameWriter};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::Upstream;
 use super::crossing::{Crossing, Over, Why, blame};
 use super::glance::{in_one_line, read};
 use super::outbox::Outbox;
@@ -37,7 +37,7 @@ const ASKED_WITHIN: Duration = Duration::from_millis(500);
 /// everything, answers that are due are waited for, as long as something comes within `patience`.
 pub(super) async fn run<R: FrameReader, W: FrameWriter>(
     (reader, mut writer): (R, W),
-    to: Arc<dyn Connector>,
+    to: Upstream,
     patience: Duration,
     stop: &CancellationToken,
 ) -> Result<(), Over> {
@@ -230,7 +230,7 @@ async fn turn_away<R: FrameReader, W: FrameWriter>(mut reader: R, writer: &mut W
 
 #[cfg(test)]
 mod tests {
-    use refmcp_client::transport::{BoxFuture, MessageSink, Transport};
+    use refmcp_client::transport::{BoxFuture, Connector, MessageSink, Transport};
     use refmcp_proto::engine::client::ClientMessage;
     use refmcp_transport::memory;
 
@@ -284,7 +284,7 @@ mod tests {
         let long = format!(r#"{{"jsonrpc":"2.0","id":1,"result":"{}"}}"#, "x".repeat(2 * HIGH_WATER));
         let (near, (mut reader, mut writer)) = memory::pair(MAX_MESSAGE_SIZE);
         let stop = CancellationToken::new();
-        let to = Arc::new(Tired(long.clone()));
+        let to = Upstream { connector: Arc::new(Tired(long.clone())), observer: None };
         let passing = tokio::spawn(async move { run(near, to, Duration::from_secs(60), &stop).await });
         writer.push(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
         while writer.pending() > 0 {

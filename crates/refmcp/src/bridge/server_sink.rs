@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, Weak};
 
-use refmcp_client::transport::MessageSink;
+use refmcp_client::observer::{Observed, Side};
+use refmcp_client::transport::{Connector, MessageSink};
 use refmcp_proto::engine::client::{ExchangeId, TransportError};
+use refmcp_transport::clock::Clock;
 
 use super::crossing::Crossing;
 
@@ -12,11 +14,18 @@ pub(super) struct ServerSink {
     /// The transport must not keep the crossing alive, which has the transport.
     crossing: Weak<Crossing>,
     connected: u64,
+    observed: Observed,
 }
 
 impl ServerSink {
-    pub(super) fn new(crossing: &Arc<Crossing>, connected: u64) -> Self {
-        Self { crossing: Arc::downgrade(crossing), connected }
+    pub(super) fn new(crossing: &Arc<Crossing>, connected: u64, to: &Arc<dyn Connector>) -> Self {
+        let observer = crossing.to.observer.clone();
+        let open = |observer| Observed::open(observer, Side::Client, to.transport(), to.name(), Clock::new());
+        Self {
+            crossing: Arc::downgrade(crossing),
+            connected,
+            observed: observer.map(open).unwrap_or_default(),
+        }
     }
 
     fn crossing(&self) -> Option<Arc<Crossing>> {
@@ -43,7 +52,12 @@ impl MessageSink for ServerSink {
         }
     }
 
+    fn observed(&self) -> Observed {
+        self.observed.clone()
+    }
+
     fn closed(&self, why: TransportError) {
+        self.observed.closed(&why);
         if let Some(crossing) = self.crossing() {
             crossing.end(why);
         }

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -12,7 +11,6 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::rustls::ClientConfig;
-use tokio_util::io::{InspectReader, InspectWriter};
 
 use super::address::Address;
 use super::scope::{AddressPolicy, AddressScope};
@@ -69,11 +67,7 @@ impl Dialer {
 
     pub(crate) async fn dial(&self) -> Result<Stream, DialError> {
         let within = self.settings.connect_timeout;
-        let mut stream = timeout(within, self.connect()).await.map_err(|_| DialError::TooSlow(within))??;
-        if let Some(observer) = &self.settings.observer {
-            stream.io = observed(stream.io, observer.clone());
-        }
-        Ok(stream)
+        timeout(within, self.connect()).await.map_err(|_| DialError::TooSlow(within))?
     }
 
     async fn connect(&self) -> Result<Stream, DialError> {
@@ -166,29 +160,4 @@ impl fmt::Debug for Stream {
             .field("scope", &self.scope)
             .finish_non_exhaustive()
     }
-}
-
-/// Bytes that went over a connection, as they are inside of TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TransferredBytes<'a> {
-    /// To the server.
-    Sent(&'a [u8]),
-    /// From the server.
-    Received(&'a [u8]),
-}
-
-/// Is called with the number of the connection and all bytes that go over it. They include secrets, such as tokens in
-/// headers.
-pub type ByteObserver = Arc<dyn Fn(u64, TransferredBytes<'_>) + Send + Sync>;
-
-fn observed(io: Box<dyn Io>, observer: ByteObserver) -> Box<dyn Io> {
-    static CONNECTIONS: AtomicU64 = AtomicU64::new(1);
-    let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
-    let of_reader = observer.clone();
-    let reader = InspectReader::new(io, move |bytes: &[u8]| {
-        if !bytes.is_empty() {
-            of_reader(number, TransferredBytes::Received(bytes));
-        }
-    });
-    Box::new(InspectWriter::new(reader, move |bytes: &[u8]| observer(number, TransferredBytes::Sent(bytes))))
 }

@@ -9,7 +9,6 @@ mod tls;
 
 pub use address::{Address, UrlError};
 pub(crate) use address::{Target, as_http};
-pub use dial::{ByteObserver, TransferredBytes};
 pub(crate) use dial::{DialError, Dialer, LazyTls, Stream};
 pub(crate) use pool::Pool;
 pub(crate) use response::{Body, BodyError, Http1Connection, HttpResponse, describe};

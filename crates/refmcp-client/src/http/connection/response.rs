@@ -14,6 +14,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::{TrySendError, http1, http2};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use refmcp_transport::Observed;
 use tokio::time::timeout;
 
 use super::dial::{Io, Stream};
@@ -127,13 +128,14 @@ pub(crate) struct HttpResponse {
     pub(crate) body: Body,
     /// Where the server is.
     pub(crate) scope: AddressScope,
+    pub(crate) observed: Observed,
 }
 
 impl HttpResponse {
     fn new(response: Response<Incoming>, scope: AddressScope, connection: OwnedConnection) -> Self {
         let (head, incoming) = response.into_parts();
         let body = Body { incoming, ended: false, connection };
-        Self { status: head.status, headers: head.headers, body, scope }
+        Self { status: head.status, headers: head.headers, body, scope, observed: Observed::default() }
     }
 }
 

@@ -31,6 +31,9 @@ pub(crate) async fn refused(mut response: HttpResponse, session: Option<&HeaderV
     if body.len() < MAX_BODY {
         response.body.finish();
     }
+    if !body.is_empty() {
+        response.observed.received(&body);
+    }
     let error = error_in(&body);
     let body = excerpt(String::from_utf8_lossy(&body).trim());
     TransportError::Refused { status: status.as_u16(), error, body }
@@ -84,6 +87,7 @@ pub(crate) async fn unexpected(mut response: HttpResponse, wanted: &str) -> Tran
     }
     let kind = shown(&response.headers, &header::CONTENT_TYPE).unwrap_or_default();
     let body = response.body.beginning(MAX_BODY).await;
+    response.observed.invalid_input(&body, format_args!("content of type {kind}"));
     let body = excerpt(String::from_utf8_lossy(&body).trim());
     TransportError::Misbehaved(format!(
         "status {status} with content of type {kind}, where {wanted} was due: {body}"

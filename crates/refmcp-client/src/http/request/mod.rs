@@ -8,5 +8,5 @@ mod tasks;
 
 pub use headers::HeaderError;
 pub(crate) use headers::{ContentType, USER_AGENT, event_id, is_reserved};
-pub(crate) use requester::HttpRequester;
+pub(crate) use requester::{HttpRequest, HttpRequester, observe_request, observe_response};
 pub(crate) use tasks::SendOrder;

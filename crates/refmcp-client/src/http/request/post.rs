@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use hyper::header::HeaderValue;
-use hyper::{HeaderMap, Method, StatusCode};
+use hyper::{HeaderMap, StatusCode};
 use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId, TransportError};
 use refmcp_proto::frame::SseReceived;
-use refmcp_proto::jsonrpc::{Incoming, Limits, Message, RequestId, decode, excerpt};
+use refmcp_proto::jsonrpc::{Incoming, Limits, Message, RequestId, decode};
 use refmcp_proto::revision::{Lifecycle, Resumption, Rules};
 
 use super::error_response::{check_encoding, refused, unexpected};
@@ -25,7 +25,7 @@ pub(crate) async fn send_request(requester: &HttpRequester, order: SendOrder, me
     let session = requester.session_of(&kind, rules);
     let posted = PostedRequest { requester, exchange, rules, session, json: json.into() };
     if let Err(why) = posted.run(&kind).await {
-        requester.sink.ended(exchange, why);
+        requester.ended(exchange, why);
     }
 }
 
@@ -35,7 +35,8 @@ pub(crate) async fn send_unanswered(requester: &HttpRequester, order: SendOrder,
     let guard = order.wait().await;
     let session = requester.session_of(&kind, rules);
     let headers = || requester.headers.post(&kind, rules, session.clone());
-    match requester.request(Method::POST, &requester.target, json.into(), headers).await {
+    let request = requester.post(exchange, &requester.target, json.into(), headers);
+    match requester.request(request).await {
         // The connection is free before the next message looks for one.
         Ok(response) if response.status.is_success() && response.body.is_over() => response.body.finish(),
         Ok(response) if response.status.is_success() => {
@@ -43,9 +44,9 @@ pub(crate) async fn send_unanswered(requester: &HttpRequester, order: SendOrder,
             response.body.drain().await;
         }
         Ok(response) => {
-            requester.sink.ended(exchange, failed(requester, response, session.as_ref()).await);
+            requester.ended(exchange, failed(requester, response, session.as_ref()).await);
         }
-        Err(why) => requester.sink.ended(exchange, why),
+        Err(why) => requester.ended(exchange, why),
     }
 }
 
@@ -76,10 +77,9 @@ impl PostedRequest<'_> {
         let requester = self.requester;
         let _slot = requester.slot().await;
         let headers = || requester.headers.post(kind, self.rules, self.session.clone());
+        let request = requester.post(self.exchange, &requester.target, self.json.clone(), headers);
         // The head of the response may come as late as the answer, for which the engine has a deadline.
-        let sent =
-            requester.request_within(None, Method::POST, &requester.target, self.json.clone(), headers);
-        let mut response = sent.await?;
+        let mut response = requester.request_within(None, request).await?;
         if !response.status.is_success() {
             return Err(failed(requester, response, self.session.as_ref()).await);
         }
@@ -117,11 +117,16 @@ impl PostedRequest<'_> {
         if body.trim_ascii().is_empty() {
             return Err(TransportError::Misbehaved(format!("status {} with an empty body", status.as_u16())));
         }
-        self.requester.sink.message(Some(self.exchange), body);
+        self.receive(body);
         if plainly_answers(body, &self.json) || answers(body, &self.json, self.requester.max_message_size) {
             return Ok(());
         }
         Err(TransportError::Misbehaved("the body of the response held no answer to the request".to_owned()))
+    }
+
+    fn receive(&self, json: &[u8]) {
+        self.requester.observed(self.exchange).received(json);
+        self.requester.sink.message(Some(self.exchange), json);
     }
 
     /// Reads a stream until the answer has come, over as many connections as it takes.
@@ -135,7 +140,9 @@ impl PostedRequest<'_> {
                         if let Some(event) = position.advance(item)
                             && self.handle_event(&event)
                         {
-                            events.finish(&*self.requester.sink).await;
+                            events
+                                .finish(&*self.requester.sink, &self.requester.observed(self.exchange))
+                                .await;
                             return Ok(());
                         }
                     }
@@ -156,11 +163,11 @@ impl PostedRequest<'_> {
     /// Hands an event on; true if it is the response.
     fn handle_event(&self, event: &SseReceived) -> bool {
         if event.event != "message" {
-            self.requester.sink.ignored_input(&format!("an event named {:?}", excerpt(&event.event)));
+            self.requester.ignored_event(&self.requester.observed(self.exchange), event);
             return false;
         }
         let json = event.data.as_bytes();
-        self.requester.sink.message(Some(self.exchange), json);
+        self.receive(json);
         plainly_answers(json, &self.json) || answers(json, &self.json, self.requester.max_message_size)
     }
 
@@ -177,15 +184,15 @@ impl PostedRequest<'_> {
             tokio::time::sleep(position.delay()).await;
             position.attempt();
             let headers = || requester.headers.get(self.rules, self.session.clone(), position.id().cloned());
-            let response =
-                match requester.request(Method::GET, &requester.target, Bytes::new(), headers).await {
-                    Ok(response) => response,
-                    Err(TransportError::Broken(fault) | TransportError::Unreachable(fault)) => {
-                        why = fault;
-                        continue;
-                    }
-                    Err(fault) => return Err(fault),
-                };
+            let request = requester.get(requester.observed(self.exchange), headers);
+            let response = match requester.request(request).await {
+                Ok(response) => response,
+                Err(TransportError::Broken(fault) | TransportError::Unreachable(fault)) => {
+                    why = fault;
+                    continue;
+                }
+                Err(fault) => return Err(fault),
+            };
             if response.status == StatusCode::OK
                 && ContentType::of(&response.headers) == ContentType::EventStream
             {

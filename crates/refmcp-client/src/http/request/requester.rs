@@ -8,8 +8,11 @@ use bytes::Bytes;
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, StatusCode, header};
 use parking_lot::Mutex;
-use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, TransportError};
+use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId, TransportError};
+use refmcp_proto::frame::SseReceived;
+use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::revision::{self, Lifecycle, Rules};
+use refmcp_transport::observer::{Direction, Observed, StartLine, StreamId};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
@@ -32,6 +35,7 @@ const PROTOCOLS: &[&[u8]] = &[b"h2", b"http/1.1"];
 /// The connected side of an endpoint.
 pub(crate) struct HttpRequester {
     pub(crate) sink: Arc<dyn MessageSink>,
+    pub(crate) observed: Observed,
     pub(crate) headers: HeaderTemplates,
     pub(crate) tasks: MessageTasks,
     pub(crate) address: Address,
@@ -42,6 +46,16 @@ pub(crate) struct HttpRequester {
     slots: Semaphore,
     session: Mutex<Session>,
     token_manager: Option<Arc<TokenManager>>,
+}
+
+/// An HTTP request, which may be sent several times: after a login, after a redirection.
+pub(crate) struct HttpRequest<'a, H> {
+    pub(crate) method: Method,
+    pub(crate) target: &'a Target,
+    pub(crate) body: Bytes,
+    /// Makes the headers.
+    pub(crate) headers: H,
+    pub(crate) observed: Observed,
 }
 
 /// What was agreed on with the server.
@@ -55,6 +69,7 @@ impl HttpRequester {
     pub(crate) fn new(endpoint: &HttpEndpoint, sink: Arc<dyn MessageSink>) -> Self {
         let settings = &endpoint.settings;
         Self {
+            observed: sink.observed(),
             sink,
             headers: HeaderTemplates::new(endpoint.host.clone(), &endpoint.headers),
             tasks: MessageTasks::new(),
@@ -99,7 +114,11 @@ impl HttpRequester {
         }
         match session_id(headers) {
             Ok(None) => {}
-            Ok(given) => self.session.lock().id = given,
+            Ok(given) => {
+                let id = given.as_ref().and_then(|id| id.to_str().ok());
+                self.observed.set_session(id.unwrap_or_default());
+                self.session.lock().id = given;
+            }
             Err(why) => return Err(TransportError::Misbehaved(why.to_owned())),
         }
         Ok(())
@@ -124,54 +143,44 @@ impl HttpRequester {
     }
 
     /// Sends an HTTP request and waits for the head of the response, following redirections within the origin.
-    pub(crate) async fn request(
+    pub(crate) async fn request<H: Fn() -> HeaderMap>(
         &self,
-        method: Method,
-        target: &Target,
-        body: Bytes,
-        headers: impl Fn() -> HeaderMap,
+        request: HttpRequest<'_, H>,
     ) -> Result<HttpResponse, TransportError> {
-        self.request_within(Some(self.head_timeout), method, target, body, headers).await
+        self.request_within(Some(self.head_timeout), request).await
     }
 
     /// The same, with a time of its own for the head of the response.
-    pub(crate) async fn request_within(
+    pub(crate) async fn request_within<H: Fn() -> HeaderMap>(
         &self,
         patience: Option<Duration>,
-        method: Method,
-        target: &Target,
-        body: Bytes,
-        headers: impl Fn() -> HeaderMap,
+        request: HttpRequest<'_, H>,
     ) -> Result<HttpResponse, TransportError> {
         if let Some(token_manager) = &self.token_manager {
-            return Box::pin(self.request_with_token(token_manager, patience, method, target, body, headers))
-                .await;
+            return Box::pin(self.request_with_token(token_manager, patience, request)).await;
         }
-        self.send(patience, method, target, body, |_| Ok(headers())).await
+        self.send(patience, &request, |_| Ok((request.headers)())).await
     }
 
     /// The same, with a token: logs in, refreshes and retries until the server accepts or refuses for good.
-    async fn request_with_token(
+    async fn request_with_token<H: Fn() -> HeaderMap>(
         &self,
         token_manager: &Arc<TokenManager>,
         patience: Option<Duration>,
-        method: Method,
-        target: &Target,
-        body: Bytes,
-        headers: impl Fn() -> HeaderMap,
+        request: HttpRequest<'_, H>,
     ) -> Result<HttpResponse, TransportError> {
         let mut attempts = Attempts::default();
-        let policy = if method == Method::DELETE { LoginPolicy::Forbid } else { LoginPolicy::Allow };
+        let policy = if request.method == Method::DELETE { LoginPolicy::Forbid } else { LoginPolicy::Allow };
         loop {
             let token = token_manager.token(policy).await?;
             let with_token = |target: &Target| {
-                let mut headers = headers();
+                let mut headers = (request.headers)();
                 if let Some(token) = &token {
-                    token_manager.apply(token, &mut headers, &method, &target.absolute)?;
+                    token_manager.apply(token, &mut headers, &request.method, &target.absolute)?;
                 }
                 Ok(headers)
             };
-            let response = self.send(patience, method.clone(), target, body.clone(), with_token).await?;
+            let response = self.send(patience, &request, with_token).await?;
             match token_manager.classify(
                 response.status,
                 &response.headers,
@@ -182,7 +191,7 @@ impl HttpRequester {
                 ResponseAction::Accept => return Ok(response),
                 ResponseAction::Retry => response.body.drain().await,
                 ResponseAction::Authorize(refusal) => {
-                    let version = headers().remove(PROTOCOL_VERSION);
+                    let version = (request.headers)().remove(PROTOCOL_VERSION);
                     let got = token_manager
                         .authorize(refusal, token.as_deref(), &mut attempts, policy, version)
                         .await?;
@@ -196,16 +205,14 @@ impl HttpRequester {
     }
 
     /// Sends a request and follows redirections.
-    async fn send(
+    async fn send<H>(
         &self,
         patience: Option<Duration>,
-        method: Method,
-        target: &Target,
-        body: Bytes,
+        request: &HttpRequest<'_, H>,
         headers: impl Fn(&Target) -> Result<HeaderMap, TransportError>,
     ) -> Result<HttpResponse, TransportError> {
-        let mut response =
-            self.pool.send(method.clone(), target, headers(target)?, body.clone(), patience).await?;
+        let target = request.target;
+        let mut response = self.send_once(patience, request, target, headers(target)?).await?;
         let mut followed = 0;
         while response.status.is_redirection() && response.status != StatusCode::NOT_MODIFIED {
             let status = response.status;
@@ -228,9 +235,67 @@ impl HttpRequester {
             let next = next.and_then(|address| address.target().map_err(|fault| fault.to_string()));
             let next = next.map_err(|why| refused(&why))?;
             response.body.drain().await;
-            response = self.pool.send(method.clone(), &next, headers(&next)?, body.clone(), patience).await?;
+            response = self.send_once(patience, request, &next, headers(&next)?).await?;
         }
         Ok(response)
+    }
+
+    async fn send_once<H>(
+        &self,
+        patience: Option<Duration>,
+        request: &HttpRequest<'_, H>,
+        target: &Target,
+        headers: HeaderMap,
+    ) -> Result<HttpResponse, TransportError> {
+        let HttpRequest { observed, method, body, .. } = request;
+        observe_request(observed, method, target, &headers);
+        if !body.is_empty() {
+            observed.sent(body);
+        }
+        let mut response = self.pool.send(method.clone(), target, headers, body.clone(), patience).await?;
+        observe_response(observed, response.status, &response.headers);
+        response.observed = observed.clone();
+        Ok(response)
+    }
+
+    /// A request that posts a message.
+    pub(crate) fn post<'a, H>(
+        &self,
+        exchange: ExchangeId,
+        target: &'a Target,
+        body: Bytes,
+        headers: H,
+    ) -> HttpRequest<'a, H> {
+        HttpRequest { method: Method::POST, target, body, headers, observed: self.observed(exchange) }
+    }
+
+    /// A request for a stream.
+    pub(crate) fn get<H>(&self, observed: Observed, headers: H) -> HttpRequest<'_, H> {
+        HttpRequest { method: Method::GET, target: &self.target, body: Bytes::new(), headers, observed }
+    }
+
+    /// An SSE event of another name than `message` is ignored.
+    pub(crate) fn ignored_event(&self, observed: &Observed, event: &SseReceived) {
+        let what = format!("an event named {:?}", excerpt(&event.event));
+        observed.invalid_input(event.data.as_bytes(), &what);
+        self.sink.ignored_input(&what);
+    }
+
+    /// What observes a request and its response.
+    pub(crate) fn observed(&self, exchange: ExchangeId) -> Observed {
+        self.observed.stream(exchange)
+    }
+
+    /// Nothing more comes for an exchange.
+    pub(crate) fn ended(&self, exchange: ExchangeId, why: TransportError) {
+        self.observed(exchange).stream_failed(&why);
+        self.sink.ended(exchange, why);
+    }
+
+    /// The GET stream cannot be opened, or opened again.
+    pub(crate) fn stream_lost(&self, why: TransportError) {
+        self.observed.stream(StreamId::GET).stream_failed(&why);
+        self.sink.stream_lost(why);
     }
 
     /// Starts the task that sends a message. Once the requester is closed the exchange just ends.
@@ -275,6 +340,22 @@ impl HttpRequester {
         self.tasks.abort();
         self.pool.close();
     }
+}
+
+/// Reports the head of a request.
+pub(crate) fn observe_request(observed: &Observed, method: &Method, target: &Target, headers: &HeaderMap) {
+    let target = target.origin_form.path_and_query().map_or("/", |target| target.as_str());
+    let start = StartLine::Request { method: method.as_str(), target };
+    observed.head(Direction::Sent, start, fields(headers));
+}
+
+/// Reports the head of a response.
+pub(crate) fn observe_response(observed: &Observed, status: StatusCode, headers: &HeaderMap) {
+    observed.head(Direction::Received, StartLine::Response { status: status.as_u16() }, fields(headers));
+}
+
+fn fields(headers: &HeaderMap) -> impl Iterator<Item = (&str, &[u8])> {
+    headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))
 }
 
 impl fmt::Debug for HttpRequester {

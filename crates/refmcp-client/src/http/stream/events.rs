@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use refmcp_proto::frame::{SseDecoder, SseItem};
+use refmcp_transport::Observed;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
@@ -76,19 +77,23 @@ impl EventStream {
     }
 
     /// The answer has come. Data after it is ignored input; if the stream ends soon, the connection is freed.
-    pub(crate) async fn finish(mut self, sink: &dyn MessageSink) {
+    pub(crate) async fn finish(mut self, sink: &dyn MessageSink, observed: &Observed) {
         let rest = async {
             loop {
                 match self.next().await {
-                    Ok(SseItem::Event(event)) if !event.data.is_empty() => break true,
+                    Ok(SseItem::Event(event)) if !event.data.is_empty() => break Some(event.data),
                     Ok(_) => {}
-                    Err(_) => break false,
+                    Err(_) => break None,
                 }
             }
         };
         match timeout(LINGER, rest).await {
-            Ok(true) => sink.ignored_input("data on a stream after the final answer"),
-            Ok(false) => self.body.finish(),
+            Ok(Some(data)) => {
+                let what = "data on a stream after the final answer";
+                observed.invalid_input(data.as_bytes(), what);
+                sink.ignored_input(what);
+            }
+            Ok(None) => self.body.finish(),
             Err(_) => {}
         }
     }

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use hyper::{Method, StatusCode};
+use hyper::StatusCode;
 use refmcp_proto::engine::client::TransportError;
-use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::revision::Rules;
+use refmcp_transport::observer::StreamId;
 
 use super::events::{EventStream, StreamEnd};
 use super::resume_position::ResumePosition;
@@ -15,12 +14,12 @@ use crate::http::request::{ContentType, HttpRequester};
 
 /// Keeps the GET stream open, if the server has one.
 pub(crate) async fn keep_open(requester: Arc<HttpRequester>, rules: &'static Rules) {
-    let session = requester.session().id;
+    let (session, observed) = (requester.session().id, requester.observed.stream(StreamId::GET));
     let mut position = ResumePosition::new();
     let (mut was_open, mut lost) = (false, false);
     loop {
         let headers = || requester.headers.get(Some(rules), session.clone(), position.id().cloned());
-        match requester.request(Method::GET, &requester.target, Bytes::new(), headers).await {
+        match requester.request(requester.get(observed.clone(), headers)).await {
             Ok(response)
                 if response.status == StatusCode::OK
                     && ContentType::of(&response.headers) == ContentType::EventStream =>
@@ -48,21 +47,21 @@ pub(crate) async fn keep_open(requester: Arc<HttpRequester>, rules: &'static Rul
                 if response.status.is_client_error() && response.status != StatusCode::TOO_MANY_REQUESTS =>
             {
                 if was_open && response.status == StatusCode::NOT_FOUND && session.is_some() {
-                    requester.sink.stream_lost(TransportError::SessionLost);
+                    requester.stream_lost(TransportError::SessionLost);
                 } else if was_open || lost {
-                    requester.sink.stream_lost(refused(response.status));
+                    requester.stream_lost(refused(response.status));
                 }
                 return response.body.drain().await;
             }
             Ok(response) => {
                 if was_open && !std::mem::replace(&mut lost, true) {
-                    requester.sink.stream_lost(refused(response.status));
+                    requester.stream_lost(refused(response.status));
                 }
                 response.body.drain().await;
             }
             Err(why @ (TransportError::Broken(_) | TransportError::Unreachable(_))) => {
                 if !std::mem::replace(&mut lost, true) {
-                    requester.sink.stream_lost(why);
+                    requester.stream_lost(why);
                 }
             }
             // Requests report it; the server broke no rule.
@@ -81,16 +80,21 @@ fn refused(status: StatusCode) -> TransportError {
 }
 
 async fn read(requester: &HttpRequester, position: &mut ResumePosition, mut events: EventStream) {
+    let observed = requester.observed.stream(StreamId::GET);
     loop {
         match events.next().await {
             Ok(item) => match position.advance(item) {
-                Some(event) if event.event != "message" => {
-                    requester.sink.ignored_input(&format!("an event named {:?}", excerpt(&event.event)));
+                Some(event) if event.event != "message" => requester.ignored_event(&observed, &event),
+                Some(event) => {
+                    observed.received(event.data.as_bytes());
+                    requester.sink.message(None, event.data.as_bytes());
                 }
-                Some(event) => requester.sink.message(None, event.data.as_bytes()),
                 None => {}
             },
-            Err(StreamEnd::TooLong) => return requester.sink.too_long(None, requester.max_message_size),
+            Err(StreamEnd::TooLong) => {
+                observed.too_long(requester.max_message_size);
+                return requester.sink.too_long(None, requester.max_message_size);
+            }
             Err(StreamEnd::Broken(_)) => return events.release(),
         }
     }

@@ -60,7 +60,8 @@ pub(crate) struct SharedOptions {
     #[arg(long, value_name = "show|hide|FILE", default_value = "show")]
     pub(crate) server_stderr: ServerStderr,
 
-    /// Write every byte in both directions to this file, with times, tokens as well; only you can read it.
+    /// Write every message and HTTP head in both directions to this file, as JSON lines with times; credentials in heads
+    /// are masked, and only you can read it.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
 

@@ -24,7 +24,6 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode, header};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use refmcp_client::transport::Connector;
 use refmcp_http::{Tls, cors, guard};
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -36,6 +35,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use self::reply::{Body, Refusal, refuse};
+use super::Upstream;
 use super::pipe::MAX_MESSAGE_SIZE;
 use crate::args::{BridgeListenOptions, UrlTransport};
 
@@ -54,7 +54,7 @@ const BREATH: Duration = Duration::from_millis(100);
 /// What every conversation needs.
 #[derive(Debug)]
 struct Common {
-    to: Arc<dyn Connector>,
+    to: Upstream,
     /// How long answers are waited for once a client has said everything.
     patience: Duration,
     /// One for each conversation.
@@ -98,7 +98,7 @@ pub(super) async fn run(
     url: &Url,
     transport: UrlTransport,
     options: &BridgeListenOptions,
-    to: Arc<dyn Connector>,
+    to: Upstream,
     patience: Duration,
     as_json: bool,
     stop: &CancellationToken,

@@ -26,11 +26,14 @@ pub(super) async fn login(
     let store = opened_store().await?.ignore_stored();
     let authorization = login_authorization(options, visit, store.clone(), shared, &person, &bars)?;
     let connector = servers.connector(&place, authorization)?;
-    let builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
+    let mut builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
         .version_policy(shared.protocol_version)
         .timeout(shared.timeout)
         .total_timeout(shared.total_timeout)
         .open_timeout(shared.timeout);
+    if let Some(observer) = servers.observer {
+        builder = builder.observer(observer);
+    }
     let connected = builder.connect_to(connector).await;
     if store.has_new() {
         // Without it the token could not be renewed later, whatever else goes wrong now.

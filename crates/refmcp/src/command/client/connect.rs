@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use refmcp_client::auth::Authorization;
 use refmcp_client::child::ChildProcess;
 use refmcp_client::http::{HttpSettings, HttpSse, StreamableHttp, read_certificates};
+use refmcp_client::observer::Observer;
 use refmcp_client::redact::{self, Secrets};
 use refmcp_client::transport::Connector;
 use refmcp_client::websocket::WebSocket;
@@ -18,7 +19,6 @@ use url::Url;
 
 use super::host::Person;
 use super::server_stderr::{LastLines, stderr_to};
-use super::trace::Tracer;
 use crate::args::{
     ExitError, ExitReason, OutputFormat, ServerStderr, SharedOptions, Target, TargetName, UrlTransport,
     UsageError,
@@ -28,6 +28,7 @@ use crate::config::{self, Input, InputKind, Launch, ServerEntry, Severity};
 use crate::store::cache::VERSIONS;
 use crate::store::trust::{Decision, ServerIdentity, Source, Subject, Trust, Verdict};
 use crate::store::{StateFolder, trust};
+use crate::trace::Tracer;
 use crate::ui::progress::Bars;
 use crate::ui::redact::add_secrets;
 use crate::ui::suggest::nearest;
@@ -46,6 +47,8 @@ pub(crate) struct Server {
     pub(crate) name: TargetName,
     /// The last that it wrote to its stderr, where that is not shown.
     pub(crate) last_lines: LastLines,
+    /// What writes the messages down, if that is wanted.
+    pub(crate) observer: Option<Arc<dyn Observer>>,
 }
 
 /// Where a server is, and how it is talked to.
@@ -61,7 +64,8 @@ pub(crate) struct Place {
 pub(crate) struct Servers<'a> {
     shared: &'a SharedOptions,
     person: &'a Person,
-    tracer: Tracer,
+    /// What writes the messages down, if that is wanted.
+    pub(crate) observer: Option<Arc<dyn Observer>>,
     bars: Bars,
     last_lines: LastLines,
 }
@@ -69,7 +73,8 @@ pub(crate) struct Servers<'a> {
 impl<'a> Servers<'a> {
     pub(crate) fn new(shared: &'a SharedOptions, person: &'a Person) -> Result<Self> {
         let tracer = Tracer::new(shared.trace.as_deref(), shared.output == OutputFormat::Jsonl)?;
-        Ok(Self { shared, person, tracer, bars: Bars::hidden(), last_lines: LastLines::default() })
+        let observer = tracer.map(|tracer| Arc::new(tracer) as Arc<dyn Observer>);
+        Ok(Self { shared, person, observer, bars: Bars::hidden(), last_lines: LastLines::default() })
     }
 
     /// Shows what programs say on their stderr beside these bars.
@@ -89,7 +94,7 @@ impl<'a> Servers<'a> {
             Target::Named(name) => self.configured(name).await?,
         };
         let last_lines = self.last_lines.clone();
-        Ok(Server { connector: self.tracer.around(connector), name: target.name(), last_lines })
+        Ok(Server { connector, name: target.name(), last_lines, observer: self.observer.clone() })
     }
 
     /// Where the server is that is meant; one that is started is nowhere.
@@ -127,7 +132,6 @@ impl<'a> Servers<'a> {
         add_secrets(&headers.iter().fold(secrets, |secrets, (_, value)| secrets.with_value(value)));
         let usage = |fault: &dyn std::error::Error| UsageError::new(fault.to_string());
         let mut settings = HttpSettings::default();
-        settings.observer = self.tracer.observer();
         settings.connect_timeout = settings.connect_timeout.min(self.shared.timeout);
         settings.head_timeout = settings.head_timeout.min(self.shared.timeout);
         for file in &self.shared.cacert {

@@ -14,7 +14,6 @@ pub(crate) mod output;
 pub(crate) mod requests;
 mod server_stderr;
 mod session;
-mod trace;
 pub(crate) mod watch;
 
 use std::io;
@@ -31,6 +30,7 @@ use crate::args::{
     Target, UsageError,
 };
 use crate::arguments::ArgumentInput;
+use crate::bridge::Upstream;
 use crate::command::auth;
 use crate::shell::signals::{Signal, Signals};
 use crate::ui::progress::Bars;
@@ -131,7 +131,8 @@ async fn carry_out(
             }
             let person = Person::new(shared, &Bars::hidden());
             let server = Servers::new(shared, &person)?.find(&to).await?;
-            let done = crate::bridge::run(&from, server.connector, shared, stopped).await;
+            let server = Upstream { connector: server.connector, observer: server.observer };
+            let done = crate::bridge::run(&from, server, shared, stopped).await;
             return done.map(|()| ExitReason::Done);
         }
     };

@@ -74,6 +74,9 @@ impl Session {
         if let Some(revision) = remembered(&server.name) {
             builder = builder.known_revision(&server.connector.name(), revision);
         }
+        if let Some(observer) = server.observer {
+            builder = builder.observer(observer);
+        }
         let connecting = budget.spend(builder.connect_to(server.connector));
         // Without a terminal no person logs in, so everything that is waited for is on the command's time.
         let is_far = matches!(target, Target::Url { .. }) && !person.is_there();

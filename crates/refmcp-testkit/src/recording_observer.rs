@@ -1,0 +1,131 @@
+//! An observer that records what passes, as lines of text.
+
+use parking_lot::Mutex;
+use refmcp_proto::finding::Finding;
+use refmcp_server::transport::observer::{
+    Direction, EventContext, Head, InvalidInput, MessageEvent, Observer, Refused, Side, StartLine,
+};
+use tokio::sync::Notify;
+
+/// Records every event of every connection: `sent {"jsonrpc":…}`, `closed: the connection is closed`. Over HTTP the line
+/// begins with the number of the stream, as in `#1 received status 200`.
+#[derive(Debug, Default)]
+pub struct RecordingObserver {
+    events: Mutex<Vec<RecordedEvent>>,
+    more: Notify,
+}
+
+/// One event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedEvent {
+    /// The number of the connection.
+    pub connection: u64,
+    /// Which side of it this process is.
+    pub side: Side,
+    /// What happened.
+    pub line: String,
+    /// The fields of an HTTP head.
+    pub fields: Vec<(String, String)>,
+}
+
+impl RecordingObserver {
+    /// All events so far.
+    pub fn events(&self) -> Vec<RecordedEvent> {
+        self.events.lock().clone()
+    }
+
+    /// The lines of all events so far.
+    pub fn lines(&self) -> Vec<String> {
+        self.events.lock().iter().map(|event| event.line.clone()).collect()
+    }
+
+    /// The messages so far that went this way, in their order.
+    pub fn messages(&self, direction: Direction) -> Vec<String> {
+        let word = format!("{} {{", word(direction));
+        let message = |line: &String| {
+            let line =
+                line.split_once(' ').filter(|_| line.starts_with('#')).map_or(&**line, |(_, line)| line);
+            line.starts_with(&word).then(|| line[word.len() - 1..].to_owned())
+        };
+        self.lines().iter().filter_map(message).collect()
+    }
+
+    /// Waits until a line begins so, and returns the lines up to it.
+    pub async fn until(&self, beginning: &str) -> Vec<String> {
+        loop {
+            let more = self.more.notified();
+            let mut lines = self.lines();
+            if let Some(found) = lines.iter().position(|line| line.starts_with(beginning)) {
+                lines.truncate(found + 1);
+                return lines;
+            }
+            more.await;
+        }
+    }
+
+    fn record(&self, context: &EventContext<'_>, event: &str, fields: Vec<(String, String)>) {
+        let line = match context.stream {
+            Some(stream) => format!("#{} {event}", stream.0),
+            None => event.to_owned(),
+        };
+        let (connection, side) = (context.connection.0, context.side);
+        self.events.lock().push(RecordedEvent { connection, side, line, fields });
+        self.more.notify_waiters();
+    }
+}
+
+fn word(direction: Direction) -> &'static str {
+    if direction == Direction::Sent { "sent" } else { "received" }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+impl Observer for RecordingObserver {
+    fn opened(&self, context: &EventContext<'_>) {
+        self.record(context, &format!("opened {} {}", context.transport, context.peer), Vec::new());
+    }
+
+    fn message(&self, context: &EventContext<'_>, message: &MessageEvent<'_>) {
+        let line = format!("{} {}", word(message.direction), text(message.bytes));
+        self.record(context, &line, Vec::new());
+    }
+
+    fn invalid_input(&self, context: &EventContext<'_>, input: &InvalidInput<'_>) {
+        let (word, bytes) = (word(input.direction), text(input.bytes));
+        self.record(context, &format!("{word} invalid {bytes:?}: {}", input.why), Vec::new());
+    }
+
+    fn head(&self, context: &EventContext<'_>, head: &Head<'_>) {
+        let word = word(head.direction);
+        let line = match head.start {
+            StartLine::Request { method, target } => format!("{word} {method} {target}"),
+            StartLine::Response { status } => format!("{word} status {status}"),
+        };
+        let fields = head.fields.iter().map(|(name, value)| ((*name).to_owned(), text(value)));
+        self.record(context, &line, fields.collect());
+    }
+
+    fn refused(&self, context: &EventContext<'_>, refusal: &Refused<'_>) {
+        let Refused { status, reason, why } = refusal;
+        self.record(context, &format!("refused {status} {reason}: {why}"), Vec::new());
+    }
+
+    fn stream_failed(&self, context: &EventContext<'_>, why: &str) {
+        self.record(context, &format!("failed: {why}"), Vec::new());
+    }
+
+    fn finding(&self, context: &EventContext<'_>, finding: &Finding, message: Option<&[u8]>) {
+        let message = message.map(text).unwrap_or_default();
+        self.record(context, &format!("finding {} in {message}", finding.rule), Vec::new());
+    }
+
+    fn stderr(&self, context: &EventContext<'_>, bytes: &[u8]) {
+        self.record(context, &format!("stderr {:?}", text(bytes)), Vec::new());
+    }
+
+    fn closed(&self, context: &EventContext<'_>, why: &str) {
+        self.record(context, &format!("closed: {why}"), Vec::new());
+    }
+}

@@ -1,0 +1,565 @@
+//! Observing: each message, HTTP head and finding of a connection as it passes, for both sides and every transport.
+//!
+//! An [`Observer`] is what audit logs, recordings, traces and metrics are built on. It gets borrowed data, and decides
+//! itself what to keep:
+//!
+//! ```
+//! use std::sync::atomic::{AtomicUsize, Ordering};
+//! use refmcp_transport::observer::{Direction, EventContext, MessageEvent, Observer};
+//!
+//! #[derive(Default)]
+//! struct SentBytes(AtomicUsize);
+//!
+//! impl Observer for SentBytes {
+//!     fn message(&self, _: &EventContext<'_>, message: &MessageEvent<'_>) {
+//!         if message.direction == Direction::Sent {
+//!             self.0.fetch_add(message.bytes.len(), Ordering::Relaxed);
+//!         }
+//!     }
+//! }
+//! ```
+//!
+//! Transports and drivers hold an [`Observed`]. Without an observer it is a null pointer, and each of its functions is one
+//! branch.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use refmcp_proto::engine::ExchangeId;
+use refmcp_proto::finding::Finding;
+use refmcp_proto::jsonrpc::{Incoming, Limits, decode};
+use refmcp_proto::revision::Revision;
+use refmcp_proto::time::Timestamp;
+
+use crate::clock::Clock;
+
+/// Is called with what passes, in the order of each connection. It is called on the path of messages and partly under
+/// locks: a function returns soon, and calls no client and no server.
+///
+/// Messages and heads hold secrets, such as access tokens and arguments of calls.
+pub trait Observer: Send + Sync + 'static {
+    /// A connection is opened. The client's is opened before it is known whether the server can be reached.
+    fn opened(&self, _context: &EventContext<'_>) {}
+
+    /// A message, or a batch of them.
+    fn message(&self, _context: &EventContext<'_>, _message: &MessageEvent<'_>) {}
+
+    /// Input that is no message: a line of text, malformed JSON, an HTTP body that is no JSON, a message over the limit.
+    fn invalid_input(&self, _context: &EventContext<'_>, _input: &InvalidInput<'_>) {}
+
+    /// The head of an HTTP request or response. It comes before the messages of its body.
+    fn head(&self, _context: &EventContext<'_>, _head: &Head<'_>) {}
+
+    /// A server refuses an HTTP request.
+    fn refused(&self, _context: &EventContext<'_>, _refusal: &Refused<'_>) {}
+
+    /// An HTTP request of a client failed, or its stream ended without the answer.
+    fn stream_failed(&self, _context: &EventContext<'_>, _why: &str) {}
+
+    /// The peer broke a rule: each once in a connection, with the message in which it was found first, if any.
+    fn finding(&self, _context: &EventContext<'_>, _finding: &Finding, _message: Option<&[u8]>) {}
+
+    /// A server that is a child process wrote to its standard error.
+    fn stderr(&self, _context: &EventContext<'_>, _bytes: &[u8]) {}
+
+    /// A connection has ended, for this reason. Each that was opened is closed once.
+    fn closed(&self, _context: &EventContext<'_>, _why: &str) {}
+}
+
+impl fmt::Debug for dyn Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Observer")
+    }
+}
+
+/// Several observers, called one after the other.
+impl Observer for Vec<Arc<dyn Observer>> {
+    fn opened(&self, context: &EventContext<'_>) {
+        self.iter().for_each(|it| it.opened(context));
+    }
+
+    fn message(&self, context: &EventContext<'_>, message: &MessageEvent<'_>) {
+        self.iter().for_each(|it| it.message(context, message));
+    }
+
+    fn invalid_input(&self, context: &EventContext<'_>, input: &InvalidInput<'_>) {
+        self.iter().for_each(|it| it.invalid_input(context, input));
+    }
+
+    fn head(&self, context: &EventContext<'_>, head: &Head<'_>) {
+        self.iter().for_each(|it| it.head(context, head));
+    }
+
+    fn refused(&self, context: &EventContext<'_>, refusal: &Refused<'_>) {
+        self.iter().for_each(|it| it.refused(context, refusal));
+    }
+
+    fn stream_failed(&self, context: &EventContext<'_>, why: &str) {
+        self.iter().for_each(|it| it.stream_failed(context, why));
+    }
+
+    fn finding(&self, context: &EventContext<'_>, finding: &Finding, message: Option<&[u8]>) {
+        self.iter().for_each(|it| it.finding(context, finding, message));
+    }
+
+    fn stderr(&self, context: &EventContext<'_>, bytes: &[u8]) {
+        self.iter().for_each(|it| it.stderr(context, bytes));
+    }
+
+    fn closed(&self, context: &EventContext<'_>, why: &str) {
+        self.iter().for_each(|it| it.closed(context, why));
+    }
+}
+
+/// When an event happened, and where it belongs.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct EventContext<'a> {
+    /// When.
+    pub time: Timestamp,
+    /// The connection.
+    pub connection: ConnectionId,
+    /// Which side of it this process is.
+    pub side: Side,
+    /// The kind of transport: `stdio`, `http`, `http+sse`, `websocket`, `memory`.
+    pub transport: &'static str,
+    /// The name of the server, or the address of the client where it is known.
+    pub peer: &'a str,
+    /// The id of the session over HTTP, a secret.
+    pub session: Option<&'a str>,
+    /// The negotiated revision; none before, and none where each request has its own.
+    pub revision: Option<Revision>,
+    /// The HTTP request and its response; none on a pipe, which has one stream each way.
+    pub stream: Option<StreamId>,
+}
+
+/// The number of a connection, unique in the process. A connection is a pipe, a WebSocket, what a client has with a server
+/// over HTTP, and what a server over HTTP has with a client: a session, or a request without one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionId(pub u64);
+
+/// The number of an HTTP request within its connection, and of the stream that answers it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StreamId(pub u64);
+
+impl StreamId {
+    /// The stream for messages of the server that belong to no request.
+    pub const GET: Self = Self(0);
+}
+
+impl From<ExchangeId> for StreamId {
+    fn from(exchange: ExchangeId) -> Self {
+        Self(exchange.0)
+    }
+}
+
+/// A side of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// This process is the client.
+    Client,
+    /// This process is the server.
+    Server,
+}
+
+/// Which way something passes, as seen from this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// To the peer.
+    Sent,
+    /// From the peer.
+    Received,
+}
+
+/// A message.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct MessageEvent<'a> {
+    /// Which way.
+    pub direction: Direction,
+    /// The message, without the line break or the frame around it.
+    pub bytes: &'a [u8],
+    /// The same, decoded: method, id, parameters as text.
+    pub decoded: &'a Incoming<'a>,
+}
+
+/// Input that is no message.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct InvalidInput<'a> {
+    /// Which way; a client that relays messages sends what it was given.
+    pub direction: Direction,
+    /// The input; empty where it was too long to be kept.
+    pub bytes: &'a [u8],
+    /// Why it is no message.
+    pub why: &'a str,
+}
+
+/// The head of an HTTP request or response.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Head<'a> {
+    /// Which way.
+    pub direction: Direction,
+    /// The start line.
+    pub start: StartLine<'a>,
+    /// Names, in lower case, and values of the header fields.
+    pub fields: &'a [(&'a str, &'a [u8])],
+}
+
+/// The start line of an HTTP message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartLine<'a> {
+    /// Of a request.
+    Request {
+        /// The method.
+        method: &'a str,
+        /// The path and the query.
+        target: &'a str,
+    },
+    /// Of a response.
+    Response {
+        /// The status.
+        status: u16,
+    },
+}
+
+/// An HTTP request that a server refuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refused<'a> {
+    /// The status of the response.
+    pub status: u16,
+    /// The name of the reason, as in metrics and logs.
+    pub reason: &'static str,
+    /// What is wrong, for people.
+    pub why: &'a str,
+}
+
+/// A connection, or one stream of it, and its observer if it has one. Clones belong to the same connection, which is closed
+/// with the last of them at the latest.
+#[derive(Clone, Default)]
+pub struct Observed {
+    connection: Option<Arc<ObservedConnection>>,
+    stream: Option<StreamId>,
+}
+
+struct ObservedConnection {
+    observer: Arc<dyn Observer>,
+    id: ConnectionId,
+    side: Side,
+    transport: &'static str,
+    peer: String,
+    clock: Clock,
+    negotiated: Mutex<Negotiated>,
+    closed: AtomicBool,
+}
+
+#[derive(Debug, Default, Clone)]
+struct Negotiated {
+    session: Option<Arc<str>>,
+    revision: Option<Revision>,
+}
+
+/// Peers enforce limits themselves; what has passed is shown whatever its size.
+const NO_LIMITS: Limits =
+    Limits { max_message_size: usize::MAX, depth: 128, name_bytes: usize::MAX, batch: usize::MAX };
+
+impl Observed {
+    /// Opens a connection with a number of its own.
+    pub fn open(
+        observer: Arc<dyn Observer>,
+        side: Side,
+        transport: &'static str,
+        peer: impl Into<String>,
+        clock: Clock,
+    ) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let connection = ObservedConnection {
+            observer,
+            id: ConnectionId(NEXT.fetch_add(1, Ordering::Relaxed)),
+            side,
+            transport,
+            peer: peer.into(),
+            clock,
+            negotiated: Mutex::default(),
+            closed: AtomicBool::new(false),
+        };
+        connection.tell(None, Observer::opened);
+        Self { connection: Some(Arc::new(connection)), stream: None }
+    }
+
+    /// A stream of this connection.
+    #[must_use]
+    pub fn stream(&self, stream: impl Into<StreamId>) -> Self {
+        Self { connection: self.connection.clone(), stream: Some(stream.into()) }
+    }
+
+    /// A message is sent.
+    #[inline]
+    pub fn sent(&self, bytes: &[u8]) {
+        if let Some(connection) = &self.connection {
+            connection.message(self.stream, Direction::Sent, bytes);
+        }
+    }
+
+    /// A message was received, or what should have been one.
+    #[inline]
+    pub fn received(&self, bytes: &[u8]) {
+        if let Some(connection) = &self.connection {
+            connection.message(self.stream, Direction::Received, bytes);
+        }
+    }
+
+    /// Something was received that is no message.
+    #[inline]
+    pub fn invalid_input(&self, bytes: &[u8], why: impl fmt::Display) {
+        if let Some(connection) = &self.connection {
+            let input = InvalidInput { direction: Direction::Received, bytes, why: &why.to_string() };
+            connection.tell(self.stream, |observer, context| observer.invalid_input(context, &input));
+        }
+    }
+
+    /// A message was over the limit and was dropped.
+    #[inline]
+    pub fn too_long(&self, limit: usize) {
+        self.invalid_input(&[], format_args!("longer than {limit} bytes"));
+    }
+
+    /// The head of an HTTP request or response.
+    #[inline]
+    pub fn head<'a>(
+        &self,
+        direction: Direction,
+        start: StartLine<'a>,
+        fields: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+    ) {
+        if let Some(connection) = &self.connection {
+            let fields: Vec<_> = fields.into_iter().collect();
+            let head = Head { direction, start, fields: &fields };
+            connection.tell(self.stream, |observer, context| observer.head(context, &head));
+        }
+    }
+
+    /// An HTTP request is refused.
+    #[inline]
+    pub fn refused(&self, refusal: &Refused<'_>) {
+        if let Some(connection) = &self.connection {
+            connection.tell(self.stream, |observer, context| observer.refused(context, refusal));
+        }
+    }
+
+    /// An HTTP request failed, or its stream ended without the answer.
+    #[inline]
+    pub fn stream_failed(&self, why: &dyn fmt::Display) {
+        if let Some(connection) = &self.connection {
+            let why = why.to_string();
+            connection.tell(self.stream, |observer, context| observer.stream_failed(context, &why));
+        }
+    }
+
+    /// The peer broke a rule, in this message if it is known.
+    #[inline]
+    pub fn finding(&self, finding: &Finding, message: Option<&[u8]>) {
+        if let Some(connection) = &self.connection {
+            connection.tell(self.stream, |observer, context| observer.finding(context, finding, message));
+        }
+    }
+
+    /// A child process wrote this to its standard error.
+    #[inline]
+    pub fn stderr(&self, bytes: &[u8]) {
+        if let Some(connection) = &self.connection {
+            connection.tell(self.stream, |observer, context| observer.stderr(context, bytes));
+        }
+    }
+
+    /// The session over HTTP has this id from now on.
+    #[inline]
+    pub fn set_session(&self, id: &str) {
+        if let Some(connection) = &self.connection {
+            connection.negotiated.lock().session = Some(id.into());
+        }
+    }
+
+    /// This revision was negotiated.
+    #[inline]
+    pub fn set_revision(&self, revision: Revision) {
+        if let Some(connection) = &self.connection {
+            connection.negotiated.lock().revision = Some(revision);
+        }
+    }
+
+    /// The connection has ended; only the first reason counts.
+    #[inline]
+    pub fn closed(&self, why: &dyn fmt::Display) {
+        if let Some(connection) = &self.connection {
+            connection.close(&why.to_string());
+        }
+    }
+}
+
+impl fmt::Debug for Observed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let connection = self.connection.as_ref().map(|connection| connection.id);
+        f.debug_struct("Observed").field("connection", &connection).field("stream", &self.stream).finish()
+    }
+}
+
+impl ObservedConnection {
+    fn tell(&self, stream: Option<StreamId>, event: impl FnOnce(&dyn Observer, &EventContext<'_>)) {
+        let Negotiated { session, revision } = self.negotiated.lock().clone();
+        let context = EventContext {
+            time: self.clock.now(),
+            connection: self.id,
+            side: self.side,
+            transport: self.transport,
+            peer: &self.peer,
+            session: session.as_deref(),
+            revision,
+            stream,
+        };
+        event(&*self.observer, &context);
+    }
+
+    fn message(&self, stream: Option<StreamId>, direction: Direction, bytes: &[u8]) {
+        self.tell(stream, |observer, context| match &decode(bytes, &NO_LIMITS) {
+            Ok(decoded) => observer.message(context, &MessageEvent { direction, bytes, decoded }),
+            Err(fault) => {
+                observer
+                    .invalid_input(context, &InvalidInput { direction, bytes, why: &fault.error.message });
+            }
+        });
+    }
+
+    fn close(&self, why: &str) {
+        if !self.closed.swap(true, Ordering::Relaxed) {
+            self.tell(None, |observer, context| observer.closed(context, why));
+        }
+    }
+}
+
+impl Drop for ObservedConnection {
+    fn drop(&mut self) {
+        self.close("dropped");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Recorder(Mutex<Vec<String>>);
+
+    impl Recorder {
+        fn note(&self, context: &EventContext<'_>, event: &str) {
+            let EventContext { transport, peer, session, revision, stream, .. } = context;
+            let place = format!("{transport} {peer} {session:?} {revision:?} {stream:?}");
+            self.0.lock().push(format!("{event} | {place}"));
+        }
+
+        fn take(&self) -> Vec<String> {
+            std::mem::take(&mut self.0.lock())
+        }
+    }
+
+    impl Observer for Recorder {
+        fn opened(&self, context: &EventContext<'_>) {
+            self.note(context, "opened");
+        }
+
+        fn message(&self, context: &EventContext<'_>, message: &MessageEvent<'_>) {
+            let Incoming::One(refmcp_proto::jsonrpc::Message::Request(request)) = message.decoded else {
+                panic!("{message:?}")
+            };
+            self.note(context, &format!("{:?} {}", message.direction, request.method));
+        }
+
+        fn invalid_input(&self, context: &EventContext<'_>, input: &InvalidInput<'_>) {
+            self.note(context, &format!("invalid {:?}: {}", String::from_utf8_lossy(input.bytes), input.why));
+        }
+
+        fn head(&self, context: &EventContext<'_>, head: &Head<'_>) {
+            self.note(context, &format!("{:?} {:?} {}", head.direction, head.start, head.fields.len()));
+        }
+
+        fn closed(&self, context: &EventContext<'_>, why: &str) {
+            self.note(context, &format!("closed: {why}"));
+        }
+    }
+
+    fn open(recorder: &Arc<Recorder>) -> Observed {
+        Observed::open(recorder.clone(), Side::Client, "http", "it", Clock::new())
+    }
+
+    #[tokio::test]
+    async fn events_have_the_context_of_their_connection_and_stream() {
+        let recorder = Arc::new(Recorder::default());
+        let observed = open(&recorder);
+        assert_eq!(recorder.take(), ["opened | http it None None None"]);
+        let ping = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        let stream = observed.stream(ExchangeId(7));
+        let start = StartLine::Request { method: "POST", target: "/mcp" };
+        stream.head(Direction::Sent, start, [("host", &b"it"[..])]);
+        stream.sent(ping);
+        observed.set_session("s");
+        observed.set_revision(Revision::LATEST_SESSION);
+        stream.received(b"nonsense");
+        observed.too_long(9);
+        let revision = Revision::LATEST_SESSION;
+        assert_eq!(
+            recorder.take(),
+            [
+                "Sent Request { method: \"POST\", target: \"/mcp\" } 1 | http it None None Some(StreamId(7))"
+                    .to_owned(),
+                "Sent ping | http it None None Some(StreamId(7))".to_owned(),
+                format!(
+                    "invalid \"nonsense\": not JSON: expected null at byte 0 | \
+                     http it Some(\"s\") Some({revision:?}) Some(StreamId(7))"
+                ),
+                format!("invalid \"\": longer than 9 bytes | http it Some(\"s\") Some({revision:?}) None"),
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_closed_once() {
+        let recorder = Arc::new(Recorder::default());
+        let observed = open(&recorder);
+        observed.closed(&"over");
+        observed.closed(&"again");
+        drop(observed);
+        assert_eq!(recorder.take().len(), 2);
+        let observed = open(&recorder);
+        drop(observed.stream(StreamId::GET));
+        drop(observed);
+        assert_eq!(recorder.take()[1], "closed: dropped | http it None None None");
+    }
+
+    #[tokio::test]
+    async fn several_observers_see_the_same() {
+        let (one, two) = (Arc::new(Recorder::default()), Arc::new(Recorder::default()));
+        let all: Vec<Arc<dyn Observer>> = vec![one.clone(), two.clone()];
+        let observed = Observed::open(Arc::new(all), Side::Server, "stdio", "", Clock::new());
+        observed.received(b"?");
+        drop(observed);
+        let seen = one.take();
+        assert_eq!((seen.len(), &seen), (3, &two.take()));
+    }
+
+    #[test]
+    fn without_an_observer_nothing_is_formatted() {
+        struct Unprintable;
+        impl fmt::Display for Unprintable {
+            fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+                panic!("formatted")
+            }
+        }
+        let observed = Observed::default();
+        observed.invalid_input(b"", Unprintable);
+        observed.closed(&Unprintable);
+        assert_eq!(size_of::<Observed>(), 24, "a pointer and a number");
+    }
+}
