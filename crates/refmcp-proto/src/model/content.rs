@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::model::base::number::write_plain;
 use crate::model::base::union;
-use crate::model::{Extra, JsonObject, Meta, Resource, ResourceContents};
+use crate::model::{JsonObject, Meta, Resource, ResourceContents};
 
 /// A content block, told apart by its `type`.
 ///
@@ -139,13 +139,8 @@ json_object! {
         /// For whom and how important.
         annotations?: Annotations,
         _meta: Meta,
-    }
-}
-
-impl TextContent {
-    /// A block of text.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), ..Self::default() }
+        /// A block of text.
+        fn new,
     }
 }
 
@@ -160,13 +155,8 @@ json_object! {
         /// For whom and how important.
         annotations?: Annotations,
         _meta: Meta,
-    }
-}
-
-impl ImageContent {
-    /// A picture, in base64.
-    pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
-        Self { data: data.into(), mime_type: mime_type.into(), ..Self::default() }
+        /// A picture, in base64.
+        fn new,
     }
 }
 
@@ -181,13 +171,8 @@ json_object! {
         /// For whom and how important.
         annotations?: Annotations,
         _meta: Meta,
-    }
-}
-
-impl AudioContent {
-    /// A sound, in base64.
-    pub fn new(data: impl Into<String>, mime_type: impl Into<String>) -> Self {
-        Self { data: data.into(), mime_type: mime_type.into(), ..Self::default() }
+        /// A sound, in base64.
+        fn new,
     }
 }
 
@@ -199,13 +184,8 @@ json_object! {
         /// For whom and how important.
         annotations?: Annotations,
         _meta: Meta,
-    }
-}
-
-impl EmbeddedResource {
-    /// A block around the contents of a resource.
-    pub fn new(resource: ResourceContents) -> Self {
-        Self { resource, annotations: None, meta: None, extra: Extra::new() }
+        /// A block around the contents of a resource.
+        fn new,
     }
 }
 
@@ -220,13 +200,8 @@ json_object! {
         /// The arguments.
         input: JsonObject,
         _meta: Meta,
-    }
-}
-
-impl ToolUseContent {
-    /// A call of a tool, under an id.
-    pub fn new(id: impl Into<String>, name: impl Into<String>, input: JsonObject) -> Self {
-        Self { id: id.into(), name: name.into(), input, ..Self::default() }
+        /// A call of a tool, under an id.
+        fn new,
     }
 }
 
@@ -243,13 +218,8 @@ json_object! {
         /// Whether the call failed.
         is_error?: bool,
         _meta: Meta,
-    }
-}
-
-impl ToolResultContent {
-    /// The answer to the call with that id.
-    pub fn new(tool_use_id: impl Into<String>, content: Vec<ContentBlock>) -> Self {
-        Self { tool_use_id: tool_use_id.into(), content, ..Self::default() }
+        /// The answer to the call with that id.
+        fn new,
     }
 }
 
@@ -264,13 +234,8 @@ json_object! {
         priority?: f64,
         /// When it last changed, as an ISO 8601 time.
         last_modified?: String,
-    }
-}
-
-impl Annotations {
-    /// Annotations that say nothing yet.
-    pub fn new() -> Self {
-        Self::default()
+        /// Annotations that say nothing yet.
+        fn new,
     }
 }
 

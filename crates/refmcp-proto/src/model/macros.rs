@@ -5,60 +5,104 @@
 ///
 /// - `name: T` is required.
 /// - `name?: T` is an `Option<T>` that is left out when `None`, and has a chainable setter.
+/// - `default?: T` has the setter `with_default`: `default` would clash with the trait.
 /// - `_meta: T` is the optional member `meta`, `_meta` on the wire.
 /// - `..result` stands for `resultType` and `_meta` of a result, `..cacheable_result` for `ttlMs` and `cacheScope` besides.
+/// - `fn new,` at the end writes a constructor that takes the required members in order: lists as they are, so that they can
+///   be collected, and all else as what converts into it.
 ///
 /// Every object ends in `extra`, which keeps unknown members over a round trip.
 macro_rules! json_object {
     ($(#[$outer:meta])* pub struct $type:ident { $($members:tt)* }) => {
-        json_object! { @members $type [$(#[$outer])*] [] [] $($members)* }
+        json_object! { @members $type [$(#[$outer])*] [] [] [] $($members)* }
     };
-    (@members $type:ident $outer:tt $fields:tt $setters:tt ..cacheable_result) => {
-        json_object! { @members $type $outer $fields $setters
+    (@members $type:ident $outer:tt $fields:tt $required:tt $optional:tt ..cacheable_result $($rest:tt)*) => {
+        json_object! { @members $type $outer $fields $required $optional
             /// How many milliseconds the result stays fresh.
             ttl_ms?: u64,
             /// Which clients may share the cached result.
             cache_scope?: $crate::model::CacheScope,
-            ..result
+            ..result $($rest)*
         }
     };
-    (@members $type:ident $outer:tt $fields:tt $setters:tt ..result) => {
-        json_object! { @members $type $outer $fields $setters
+    (@members $type:ident $outer:tt $fields:tt $required:tt $optional:tt ..result $(, $($rest:tt)*)?) => {
+        json_object! { @members $type $outer $fields $required $optional
             /// Whether the result is complete or requires input.
             result_type?: $crate::model::ResultType,
             _meta: $crate::model::ResultMeta,
+            $($($rest)*)?
         }
     };
-    (@members $type:ident $outer:tt $fields:tt $setters:tt _meta: $ty:ty, $($rest:tt)*) => {
-        json_object! { @members $type $outer $fields $setters
+    (@members $type:ident $outer:tt $fields:tt $required:tt $optional:tt _meta: $ty:ty, $($rest:tt)*) => {
+        json_object! { @members $type $outer $fields $required $optional
             /// Metadata, `_meta` on the wire.
             #[serde(rename = "_meta")]
             meta?: $ty,
             $($rest)*
         }
     };
-    (@members $type:ident $outer:tt [$($fields:tt)*] [$($setters:tt)*]
+    (@members $type:ident $outer:tt $fields:tt $required:tt $optional:tt
+        $(#[$attribute:meta])* default?: $ty:ty, $($rest:tt)*
+    ) => {
+        json_object! { @optional $type $outer $fields $required $optional
+            [$(#[$attribute])*] with_default default: $ty, $($rest)*
+        }
+    };
+    (@members $type:ident $outer:tt $fields:tt $required:tt $optional:tt
         $(#[$attribute:meta])* $name:ident?: $ty:ty, $($rest:tt)*
+    ) => {
+        json_object! { @optional $type $outer $fields $required $optional
+            [$(#[$attribute])*] $name $name: $ty, $($rest)*
+        }
+    };
+    (@optional $type:ident $outer:tt [$($fields:tt)*] $required:tt [$($optional:tt)*]
+        [$($attribute:tt)*] $setter:ident $name:ident: $ty:ty, $($rest:tt)*
     ) => {
         json_object! { @members $type $outer
             [
                 $($fields)*
-                $(#[$attribute])*
+                $($attribute)*
                 #[serde(default, skip_serializing_if = "Option::is_none")]
                 pub $name: Option<$ty>,
             ]
-            [$($setters)* #[doc = concat!("Sets `", stringify!($name), "`.")] $name: $ty,]
+            $required
+            [$($optional)* #[doc = concat!("Sets `", stringify!($name), "`.")] $setter $name: $ty,]
             $($rest)*
         }
     };
-    (@members $type:ident $outer:tt [$($fields:tt)*] $setters:tt
+    (@members $type:ident $outer:tt [$($fields:tt)*] [$($required:tt)*] $optional:tt
+        $(#[$attribute:meta])* $name:ident: Vec<$item:ty>, $($rest:tt)*
+    ) => {
+        json_object! { @members $type $outer
+            [$($fields)* $(#[$attribute])* pub $name: Vec<$item>,]
+            [$($required)* $name [Vec<$item>],] $optional $($rest)*
+        }
+    };
+    (@members $type:ident $outer:tt [$($fields:tt)*] [$($required:tt)*] $optional:tt
         $(#[$attribute:meta])* $name:ident: $ty:ty, $($rest:tt)*
     ) => {
         json_object! { @members $type $outer
-            [$($fields)* $(#[$attribute])* pub $name: $ty,] $setters $($rest)*
+            [$($fields)* $(#[$attribute])* pub $name: $ty,]
+            [$($required)* $name [impl Into<$ty>],] $optional $($rest)*
         }
     };
-    (@members $type:ident [$($outer:tt)*] [$($fields:tt)*] [$($setters:tt)*]) => {
+    (@members $type:ident $outer:tt $fields:tt [$($required:ident [$($parameter:tt)*],)*]
+        [$($(#[$doc:meta])* $setter:ident $optional:ident: $optional_ty:ty,)*]
+        $(#[$attribute:meta])* fn new,
+    ) => {
+        json_object! { @members $type $outer $fields []
+            [$($(#[$doc])* $setter $optional: $optional_ty,)*]
+        }
+
+        impl $type {
+            $(#[$attribute])*
+            pub fn new($($required: $($parameter)*),*) -> Self {
+                let extra = $crate::model::Extra::new();
+                Self { $($required: $required.into(),)* $($optional: None,)* extra }
+            }
+        }
+    };
+    (@members $type:ident [$($outer:tt)*] [$($fields:tt)*] $required:tt [$($optional:tt)*]) => {
         #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(rename_all = "camelCase")]
         $($outer)*
@@ -70,22 +114,26 @@ macro_rules! json_object {
         }
 
         impl $type {
-            setters! { $($setters)* }
+            setters! { $($optional)* }
         }
     };
 }
 
-/// Writes chainable setters for optional members; each takes what converts into the member's type.
+/// Writes chainable setters for optional members; each takes what converts into the member's type. `setter member: Type`
+/// names a setter that is called otherwise than its member.
 macro_rules! setters {
-    ($($(#[$doc:meta])* $name:ident: $ty:ty),* $(,)?) => {
+    ($($(#[$doc:meta])* $setter:ident $name:ident: $ty:ty),* $(,)?) => {
         $(
             $(#[$doc])*
             #[must_use]
-            pub fn $name(mut self, $name: impl Into<$ty>) -> Self {
+            pub fn $setter(mut self, $name: impl Into<$ty>) -> Self {
                 self.$name = Some($name.into());
                 self
             }
         )*
+    };
+    ($($(#[$doc:meta])* $name:ident: $ty:ty),* $(,)?) => {
+        setters! { $($(#[$doc])* $name $name: $ty),* }
     };
 }
 

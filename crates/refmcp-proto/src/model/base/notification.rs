@@ -107,13 +107,8 @@ json_object! {
         /// The address of what was updated; may lie below the one the client watches.
         uri: String,
         _meta: NotificationMeta,
-    }
-}
-
-impl ResourceUpdatedParams {
-    /// Tells of an update at an address.
-    pub fn new(uri: impl Into<String>) -> Self {
-        Self { uri: uri.into(), ..Self::default() }
+        /// Tells of an update at an address.
+        fn new,
     }
 }
 

@@ -29,12 +29,7 @@ json_object! {
         /// Its name, for people.
         name?: String,
         _meta: Meta,
-    }
-}
-
-impl Root {
-    /// A root at an address.
-    pub fn new(uri: impl Into<String>) -> Self {
-        Self { uri: uri.into(), ..Self::default() }
+        /// A root at an address.
+        fn new,
     }
 }

@@ -54,15 +54,12 @@ json_object! {
         /// What is said.
         content: OneOrMany<ContentBlock>,
         _meta: Meta,
+        /// A message of either side.
+        fn new,
     }
 }
 
 impl SamplingMessage {
-    /// A message of either side.
-    pub fn new(role: Role, content: impl Into<OneOrMany<ContentBlock>>) -> Self {
-        Self { role, content: content.into(), meta: None, extra: Extra::new() }
-    }
-
     /// A text of the user.
     pub fn user(text: impl Into<String>) -> Self {
         Self::new(Role::User, ContentBlock::text(text))

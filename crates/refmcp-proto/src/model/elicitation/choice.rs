@@ -109,13 +109,8 @@ json_object! {
         value: String,
         /// The title.
         title: String,
-    }
-}
-
-impl TitledChoice {
-    /// A value with a title.
-    pub fn new(value: impl Into<String>, title: impl Into<String>) -> Self {
-        Self { value: value.into(), title: title.into(), extra: Extra::new() }
+        /// A value with a title.
+        fn new,
     }
 }
 
@@ -153,11 +148,9 @@ impl SingleChoiceSchema {
         description: String,
     }
 
-    /// Sets what is chosen at first; `default` would clash with the trait.
-    #[must_use]
-    pub fn with_default(mut self, default: impl Into<String>) -> Self {
-        self.default = Some(default.into());
-        self
+    setters! {
+        /// Sets what is chosen at first; `default` would clash with the trait.
+        with_default default: String,
     }
 
     /// Reads the members besides `type`.
@@ -229,11 +222,9 @@ impl MultiChoiceSchema {
         max_items: u64,
     }
 
-    /// Sets what is chosen at first; `default` would clash with the trait.
-    #[must_use]
-    pub fn with_default(mut self, default: impl Into<Vec<String>>) -> Self {
-        self.default = Some(default.into());
-        self
+    setters! {
+        /// Sets what is chosen at first; `default` would clash with the trait.
+        with_default default: Vec<String>,
     }
 
     /// Reads the members besides `type`.

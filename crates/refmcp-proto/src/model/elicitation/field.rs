@@ -90,22 +90,9 @@ json_object! {
         /// The notation.
         format?: StringFormat,
         /// What is filled in at first.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        default: Option<String>,
-    }
-}
-
-impl StringSchema {
-    /// Any text.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets what is filled in at first; `default` would clash with the trait.
-    #[must_use]
-    pub fn with_default(mut self, default: impl Into<String>) -> Self {
-        self.default = Some(default.into());
-        self
+        default?: String,
+        /// Any text.
+        fn new,
     }
 }
 
@@ -199,22 +186,9 @@ json_object! {
         /// The explanation.
         description?: String,
         /// What is chosen at first.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        default: Option<bool>,
-    }
-}
-
-impl BooleanSchema {
-    /// A field for yes or no.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets what is chosen at first; `default` would clash with the trait.
-    #[must_use]
-    pub fn with_default(mut self, default: impl Into<bool>) -> Self {
-        self.default = Some(default.into());
-        self
+        default?: bool,
+        /// A field for yes or no.
+        fn new,
     }
 }
 

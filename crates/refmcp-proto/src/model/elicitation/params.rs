@@ -70,13 +70,8 @@ json_object! {
         /// The form.
         requested_schema: FormSchema,
         _meta: Meta,
-    }
-}
-
-impl ElicitFormParams {
-    /// A message with its form.
-    pub fn new(message: impl Into<String>, requested_schema: FormSchema) -> Self {
-        Self { message: message.into(), requested_schema, ..Self::default() }
+        /// A message with its form.
+        fn new,
     }
 }
 
@@ -127,15 +122,12 @@ json_object! {
         /// What was filled in; only with an accepted form.
         content?: JsonObject,
         _meta: Meta,
+        /// A reaction without content.
+        fn new,
     }
 }
 
 impl ElicitResult {
-    /// A reaction without content.
-    pub fn new(action: ElicitAction) -> Self {
-        Self { action, content: None, meta: None, extra: Extra::new() }
-    }
-
     /// A form that was filled in.
     pub fn accept(content: JsonObject) -> Self {
         Self { content: Some(content), ..Self::new(ElicitAction::Accept) }

@@ -16,13 +16,8 @@ json_object! {
         website_url?: String,
         /// Pictures of it.
         icons?: Vec<Icon>,
-    }
-}
-
-impl Implementation {
-    /// An implementation with a name and a version.
-    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
-        Self { name: name.into(), version: version.into(), ..Self::default() }
+        /// An implementation with a name and a version.
+        fn new,
     }
 }
 
@@ -38,15 +33,12 @@ json_object! {
         sizes?: Vec<String>,
         /// The background it was drawn for.
         theme?: IconTheme,
+        /// An icon at a URL or in a `data:` URI.
+        fn new,
     }
 }
 
 impl Icon {
-    /// An icon at a URL or in a `data:` URI.
-    pub fn new(src: impl Into<String>) -> Self {
-        Self { src: src.into(), ..Self::default() }
-    }
-
     /// Adds a size, such as `48x48` or `any`.
     #[must_use]
     pub fn size(mut self, size: impl Into<String>) -> Self {

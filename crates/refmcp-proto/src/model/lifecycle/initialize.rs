@@ -35,18 +35,9 @@ json_object! {
         server_info: Implementation,
         /// How to use the server, for the model.
         instructions?: String,
-        ..result
-    }
-}
-
-impl InitializeResult {
-    /// An answer without instructions.
-    pub fn new(
-        protocol_version: impl Into<String>,
-        capabilities: ServerCapabilities,
-        server_info: Implementation,
-    ) -> Self {
-        Self { protocol_version: protocol_version.into(), capabilities, server_info, ..Self::default() }
+        ..result,
+        /// An answer without instructions.
+        fn new,
     }
 }
 
@@ -60,13 +51,8 @@ json_object! {
         capabilities: ServerCapabilities,
         /// How to use the server, for the model.
         instructions?: String,
-        ..cacheable_result
-    }
-}
-
-impl DiscoverResult {
-    /// An answer without instructions.
-    pub fn new(supported_versions: Vec<String>, capabilities: ServerCapabilities) -> Self {
-        Self { supported_versions, capabilities, ..Self::default() }
+        ..cacheable_result,
+        /// An answer without instructions.
+        fn new,
     }
 }

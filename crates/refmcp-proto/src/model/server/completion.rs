@@ -93,14 +93,9 @@ json_object! {
     pub struct CompleteResult {
         /// The proposals.
         completion: Completion,
-        ..result
-    }
-}
-
-impl CompleteResult {
-    /// An answer with these proposals.
-    pub fn new(completion: Completion) -> Self {
-        Self { completion, ..Self::default() }
+        ..result,
+        /// An answer with these proposals.
+        fn new,
     }
 }
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{Extra, NotificationMeta, RequestMeta};
+use crate::model::{NotificationMeta, RequestMeta};
 
 /// How severe a message is; the levels of syslog, least severe first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -90,13 +90,8 @@ json_object! {
         /// What it says: text or any other JSON value.
         data: Value,
         _meta: NotificationMeta,
-    }
-}
-
-impl LogParams {
-    /// A message.
-    pub fn new(level: LogLevel, data: impl Into<Value>) -> Self {
-        Self { level, logger: None, data: data.into(), meta: None, extra: Extra::new() }
+        /// A message.
+        fn new,
     }
 }
 

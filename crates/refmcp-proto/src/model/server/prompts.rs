@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{ContentBlock, Extra, Icon, InputResponses, Meta, RequestMeta, Role};
+use crate::model::{ContentBlock, Icon, InputResponses, Meta, RequestMeta, Role};
 
 json_object! {
     /// A prompt, or a template of one.
@@ -19,15 +19,12 @@ json_object! {
         /// Pictures of it.
         icons?: Vec<Icon>,
         _meta: Meta,
+        /// A prompt with a name.
+        fn new,
     }
 }
 
 impl Prompt {
-    /// A prompt with a name.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), ..Self::default() }
-    }
-
     /// Adds something that can be filled in.
     #[must_use]
     pub fn argument(mut self, argument: PromptArgument) -> Self {
@@ -48,13 +45,8 @@ json_object! {
         description?: String,
         /// Whether it must be filled in.
         required?: bool,
-    }
-}
-
-impl PromptArgument {
-    /// An argument with a name.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), ..Self::default() }
+        /// An argument with a name.
+        fn new,
     }
 }
 
@@ -65,15 +57,12 @@ json_object! {
         role: Role,
         /// What is said.
         content: ContentBlock,
+        /// A message of either side.
+        fn new,
     }
 }
 
 impl PromptMessage {
-    /// A message of either side.
-    pub fn new(role: Role, content: impl Into<ContentBlock>) -> Self {
-        Self { role, content: content.into(), extra: Extra::new() }
-    }
-
     /// A message of the user.
     pub fn user(content: impl Into<ContentBlock>) -> Self {
         Self::new(Role::User, content)
@@ -93,14 +82,9 @@ json_object! {
         prompts: Vec<Prompt>,
         /// Where the next page starts; absent on the last page.
         next_cursor?: String,
-        ..cacheable_result
-    }
-}
-
-impl ListPromptsResult {
-    /// A page, the last one until `next_cursor` is set.
-    pub fn new(prompts: Vec<Prompt>) -> Self {
-        Self { prompts, ..Self::default() }
+        ..cacheable_result,
+        /// A page, the last one until `next_cursor` is set.
+        fn new,
     }
 }
 
@@ -128,16 +112,13 @@ json_object! {
         description?: String,
         /// The messages.
         messages: Vec<PromptMessage>,
-        ..result
+        ..result,
+        /// A prompt of these messages.
+        fn new,
     }
 }
 
 impl GetPromptResult {
-    /// A prompt of these messages.
-    pub fn new(messages: Vec<PromptMessage>) -> Self {
-        Self { messages, ..Self::default() }
-    }
-
     /// Adds a message.
     #[must_use]
     pub fn message(mut self, message: PromptMessage) -> Self {

@@ -28,13 +28,8 @@ json_object! {
         /// Pictures of it.
         icons?: Vec<Icon>,
         _meta: Meta,
-    }
-}
-
-impl Resource {
-    /// A resource with an address and a name.
-    pub fn new(uri: impl Into<String>, name: impl Into<String>) -> Self {
-        Self { uri: uri.into(), name: name.into(), ..Self::default() }
+        /// A resource with an address and a name.
+        fn new,
     }
 }
 
@@ -57,13 +52,8 @@ json_object! {
         /// Pictures of it.
         icons?: Vec<Icon>,
         _meta: Meta,
-    }
-}
-
-impl ResourceTemplate {
-    /// A family with a template and a name.
-    pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> Self {
-        Self { uri_template: uri_template.into(), name: name.into(), ..Self::default() }
+        /// A family with a template and a name.
+        fn new,
     }
 }
 
@@ -99,14 +89,9 @@ json_object! {
         resources: Vec<Resource>,
         /// Where the next page starts; absent on the last page.
         next_cursor?: String,
-        ..cacheable_result
-    }
-}
-
-impl ListResourcesResult {
-    /// A page, the last one until `next_cursor` is set.
-    pub fn new(resources: Vec<Resource>) -> Self {
-        Self { resources, ..Self::default() }
+        ..cacheable_result,
+        /// A page, the last one until `next_cursor` is set.
+        fn new,
     }
 }
 
@@ -118,14 +103,9 @@ json_object! {
         resource_templates: Vec<ResourceTemplate>,
         /// Where the next page starts; absent on the last page.
         next_cursor?: String,
-        ..cacheable_result
-    }
-}
-
-impl ListResourceTemplatesResult {
-    /// A page, the last one until `next_cursor` is set.
-    pub fn new(resource_templates: Vec<ResourceTemplate>) -> Self {
-        Self { resource_templates, ..Self::default() }
+        ..cacheable_result,
+        /// A page, the last one until `next_cursor` is set.
+        fn new,
     }
 }
 
@@ -135,16 +115,13 @@ json_object! {
     pub struct ReadResourceResult {
         /// The contents.
         contents: Vec<ResourceContents>,
-        ..cacheable_result
+        ..cacheable_result,
+        /// The contents that were read.
+        fn new,
     }
 }
 
 impl ReadResourceResult {
-    /// The contents that were read.
-    pub fn new(contents: Vec<ResourceContents>) -> Self {
-        Self { contents, ..Self::default() }
-    }
-
     /// Text read at one address.
     pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
         Self::new(vec![ResourceContents::text(uri, text)])

@@ -67,15 +67,12 @@ json_object! {
         idempotent_hint?: bool,
         /// It reaches out to things beyond the server; taken as true when absent.
         open_world_hint?: bool,
+        /// Hints that say nothing yet.
+        fn new,
     }
 }
 
 impl ToolAnnotations {
-    /// Hints that say nothing yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Says whether it changes nothing.
     #[must_use]
     pub fn read_only(self, yes: bool) -> Self {
@@ -109,14 +106,9 @@ json_object! {
         tools: Vec<Tool>,
         /// Where the next page starts; absent on the last page.
         next_cursor?: String,
-        ..cacheable_result
-    }
-}
-
-impl ListToolsResult {
-    /// A page, the last one until `next_cursor` is set.
-    pub fn new(tools: Vec<Tool>) -> Self {
-        Self { tools, ..Self::default() }
+        ..cacheable_result,
+        /// A page, the last one until `next_cursor` is set.
+        fn new,
     }
 }
 
