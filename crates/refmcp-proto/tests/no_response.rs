@@ -64,7 +64,7 @@ impl Harness {
                 Output::NoResponse(ExchangeId(number)) => seen.push(Seen::NoResponse(number)),
                 Output::RootsChanged
                 | Output::Finding(_)
-                | Output::Responded { .. }
+                | Output::Responded(_)
                 | Output::Shared(_)
                 | Output::Close(_) => {}
             }

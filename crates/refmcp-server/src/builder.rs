@@ -241,7 +241,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Calls this with a record of every call when it has ended.
+    /// Calls this with a record of every request when it has ended, also of those that need no handler, such as `ping`.
     pub fn on_call(mut self, on_call: impl Fn(&CallRecord<'_>) + Send + Sync + 'static) -> Self {
         self.settings.on_call = Some(crate::server::OnCall(Arc::new(on_call)));
         self

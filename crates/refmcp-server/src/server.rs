@@ -97,11 +97,11 @@ impl Server {
         let inner = Inner {
             config: Arc::new(config),
             catalog: RwLock::new(catalog),
-            methods,
             hub: ChangeSender::default(),
             running,
             used_states: UsedStates::default(),
-            statistics: Statistics::default(),
+            statistics: Statistics::new(methods.keys().cloned()),
+            methods,
             values: TypeMap::default(),
             clock: Clock::new(),
             settings,

@@ -8,14 +8,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
-use refmcp_proto::engine::{Change, Dispatch, LogMessage};
+use refmcp_proto::engine::{Change, Dispatch, LogMessage, Responded};
 use refmcp_proto::finding::Finding;
-use refmcp_proto::revision::Method;
 use refmcp_transport::{CallService, EngineHandle, RunningCall};
 use tokio::time::Instant;
 
 use crate::catalog::Catalog;
-use crate::method::{self, CallOutcome};
+use crate::method;
 use crate::server::Server;
 
 /// How a client is connected.
@@ -204,9 +203,8 @@ impl CallService for SessionService {
         self.0.server.record(Some(self.0.number), finding);
     }
 
-    fn answered(&self, method: Option<&Method>, failed: bool, took: Duration) {
-        let outcome = if failed { CallOutcome::Failed } else { CallOutcome::Done };
-        self.0.server.statistics().count(method, outcome, took);
+    fn answered(&self, responded: &Responded, took: Duration) {
+        method::record_responded(&self.0, responded, took);
     }
 }
 

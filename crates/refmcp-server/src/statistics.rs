@@ -17,6 +17,8 @@ use crate::method::CallOutcome;
 pub struct Statistics {
     /// The methods of the protocol in their order, then [`OTHER_METHODS`].
     methods: [MethodStatistics; Method::COUNT + 1],
+    /// The methods beyond the protocol that the server has.
+    custom: BTreeMap<Arc<str>, MethodStatistics>,
     other_tools: Arc<MethodStatistics>,
     pub(crate) findings: FindingLog,
 }
@@ -27,8 +29,8 @@ pub(crate) const MOST_TOOLS: usize = 256;
 /// What the rest is called: tools of single sessions, tools beyond [`MOST_TOOLS`], tools that there are not.
 pub(crate) const OTHER_TOOLS: &str = "(other)";
 
-/// Methods beyond the protocol are counted together, under this name.
-const OTHER_METHODS: &str = "other";
+/// Methods that the server does not know are counted together, under this name.
+pub(crate) const OTHER_METHODS: &str = "other";
 
 /// Every way in which a call can end.
 const OUTCOMES: [CallOutcome; 5] = [
@@ -47,9 +49,18 @@ pub struct MethodStatistics {
 }
 
 impl Statistics {
+    /// Nothing is counted yet; the server has these methods beyond the protocol.
+    pub(crate) fn new(custom: impl Iterator<Item = Arc<str>>) -> Self {
+        Self { custom: custom.map(|name| (name, MethodStatistics::default())).collect(), ..Self::default() }
+    }
+
     pub(crate) fn count(&self, method: Option<&Method>, outcome: CallOutcome, took: Duration) {
-        let index = method.and_then(Method::index).unwrap_or(Method::COUNT);
-        self.methods[index].count(outcome, took);
+        let custom = match method {
+            Some(Method::Custom(name)) => self.custom.get(name),
+            _ => None,
+        };
+        let index = || method.and_then(Method::index).unwrap_or(Method::COUNT);
+        custom.unwrap_or_else(|| &self.methods[index()]).count(outcome, took);
     }
 
     /// Counts a call of a tool; of one that has no numbers of its own among the others.
@@ -61,9 +72,11 @@ impl Statistics {
         &self.other_tools
     }
 
-    /// The calls of each method.
-    pub fn methods(&self) -> impl Iterator<Item = (&'static str, &MethodStatistics)> {
-        Method::NAMES.into_iter().chain([OTHER_METHODS]).zip(&self.methods)
+    /// The calls of each method; of those that the server does not know together, as `other`.
+    pub fn methods(&self) -> impl Iterator<Item = (&str, &MethodStatistics)> {
+        let custom = self.custom.iter().map(|(name, statistics)| (&**name, statistics));
+        let known = self.methods.iter().zip(Method::NAMES.into_iter().chain([OTHER_METHODS]));
+        known.map(|(statistics, name)| (name, statistics)).chain(custom)
     }
 
     /// How often clients broke which rule.
@@ -194,11 +207,14 @@ mod tests {
 
     #[test]
     fn endings_are_counted_in_their_own_places() {
-        let statistics = Statistics::default();
+        let statistics = Statistics::new(["mine", "unused"].map(Arc::from).into_iter());
         for outcome in OUTCOMES {
             statistics.count(Some(&Method::CallTool), outcome, Duration::ZERO);
         }
-        statistics.count(Some(&Method::Custom("mine".into())), CallOutcome::Done, Duration::ZERO);
+        statistics.count(None, CallOutcome::Failed, Duration::ZERO);
+        for _ in 0..2 {
+            statistics.count(Some(&Method::Custom("mine".into())), CallOutcome::Done, Duration::ZERO);
+        }
         for (name, method) in statistics.methods() {
             let all: u64 = method.outcomes().map(|(_, count)| count).sum();
             assert_eq!(
@@ -206,6 +222,7 @@ mod tests {
                 match name {
                     "tools/call" => 5,
                     "other" => 1,
+                    "mine" => 2,
                     _ => 0,
                 },
                 "{name}"
@@ -219,7 +236,7 @@ mod tests {
         assert_eq!(ended(statistics.other_tools()), [0, 0, 1, 0, 0]);
         let names: Vec<_> = statistics.methods().map(|(name, _)| name).collect();
         assert!(names[..Method::COUNT].iter().all(|name| Method::known(name).is_some()));
-        assert_eq!(names[Method::COUNT..], [OTHER_METHODS]);
+        assert_eq!(names[Method::COUNT..], [OTHER_METHODS, "mine", "unused"]);
     }
 
     #[test]

@@ -158,7 +158,7 @@ impl TestEngine {
                 // What a channel is comes from the transport, which a conversation written down has none of.
                 Output::NoResponse(_) => {}
                 // Every answer is among what was sent.
-                Output::Responded { .. } => {}
+                Output::Responded(_) => {}
                 Output::RootsChanged => self.events.push(Event::RootsChanged),
                 Output::Finding(finding) => self.events.push(Event::Finding(finding.rule)),
                 Output::Shared(output) => self.shared.push_back(output),

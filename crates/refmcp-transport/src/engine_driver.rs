@@ -186,9 +186,9 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
                 Output::NoResponse(exchange) => outbox.end_exchange(exchange),
                 Output::RootsChanged => self.service.roots_changed(),
                 Output::Finding(finding) => self.service.found(&finding),
-                Output::Responded { method, failed } => {
+                Output::Responded(responded) => {
                     let took = received.map_or(Duration::ZERO, |received| received.elapsed());
-                    self.service.answered(method.as_ref(), failed, took);
+                    self.service.answered(&responded, took);
                 }
                 Output::Shared(output) => outbox.share(output),
                 Output::Close(reason) => outbox.close(reason),

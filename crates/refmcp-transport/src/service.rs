@@ -6,9 +6,10 @@ use std::pin::Pin;
 use std::sync::Weak;
 use std::time::Duration;
 
-use refmcp_proto::engine::{CallId, Change, Dispatch, HandlerOutcome, LogMessage, Progress, ServerEngine};
+use refmcp_proto::engine::{
+    CallId, Change, Dispatch, HandlerOutcome, LogMessage, Progress, Responded, ServerEngine,
+};
 use refmcp_proto::finding::Finding;
-use refmcp_proto::revision::Method;
 use tokio::sync::futures::OwnedNotified;
 use tokio::task::coop::consume_budget;
 use tokio::task::yield_now;
@@ -26,8 +27,8 @@ pub trait CallService: Send + Sync + 'static {
     /// The client broke a rule for the first time.
     fn found(&self, _finding: &Finding) {}
 
-    /// The engine answered a request without a handler; `None` is a method that the server does not know.
-    fn answered(&self, _method: Option<&Method>, _failed: bool, _took: Duration) {}
+    /// The engine answered a request without a handler.
+    fn answered(&self, _responded: &Responded, _took: Duration) {}
 }
 
 /// Work on a call.

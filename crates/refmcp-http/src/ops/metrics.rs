@@ -157,7 +157,9 @@ mod tests {
         let metrics = Metrics::default();
         metrics.answered(ROUTES.first(), StatusCode::OK, Duration::from_millis(3));
         metrics.refused(Reason::Rate);
-        let server = Server::builder("a \"server\"", "1").build().unwrap();
+        let server =
+            Server::builder("a \"server\"", "1").method("models/list", |_, params| async { Ok(params) });
+        let server = server.build().unwrap();
         let text = metrics.text(&EndpointPath::default(), &[("streamable", 7)], &server);
         for wanted in [
             "refmcp_sessions{transport=\"streamable\"} 7\n",
@@ -168,6 +170,8 @@ mod tests {
             "refmcp_response_seconds_sum 0.003\n",
             "refmcp_rejections_total{reason=\"rate\"} 1\n",
             "refmcp_calls_total{method=\"tools/call\",ending=\"done\"} 0\n",
+            "refmcp_calls_total{method=\"models/list\",ending=\"done\"} 0\n",
+            "refmcp_calls_total{method=\"other\",ending=\"done\"} 0\n",
             "refmcp_tool_calls_total{tool=\"(other)\",ending=\"done\"} 0\n",
             ",server=\"a \\\"server\\\"\",server_version=\"1\"} 1\n",
         ] {

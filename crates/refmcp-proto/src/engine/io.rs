@@ -43,13 +43,8 @@ pub enum Output {
     RootsChanged,
     /// The peer broke a rule that it had not broken before.
     Finding(Finding),
-    /// The engine has responded to a request without a handler; for statistics.
-    Responded {
-        /// The method; `None` when the server does not know it.
-        method: Option<Method>,
-        /// Whether the response is an error.
-        failed: bool,
-    },
+    /// The engine has responded to a request without a handler; for statistics and logs.
+    Responded(Responded),
     /// Something for the other processes that serve the session, where there are any
     /// ([`EngineConfig::max_facts_bytes`](super::EngineConfig::max_facts_bytes)).
     Shared(SharedOutput),
@@ -84,6 +79,17 @@ pub enum SharedOutput {
     /// The client has cancelled its requests with this id; other processes may run some
     /// ([`ServerEngine::cancel_request`](super::ServerEngine::cancel_request)).
     Cancel(RequestId),
+}
+
+/// A request that the engine has responded to.
+#[derive(Debug, Clone)]
+pub struct Responded {
+    /// The method; `None` when the server does not know it.
+    pub method: Option<Method>,
+    /// The client, as far as it has described itself.
+    pub peer: Option<Arc<Peer>>,
+    /// Whether the response is an error.
+    pub failed: bool,
 }
 
 /// A message of the server.

@@ -14,7 +14,7 @@ pub use config::{DuplicateIds, EarlyRequests, EngineConfig, Policy, Sealer, Time
 pub use io::{
     CallFailure, CallId, Change, CloseReason, Dispatch, ExchangeId, HandlerOutcome, InputOutcome,
     KeyedInputRequest, LogMessage, MessageKind, MessageTarget, OutgoingMessage, Output, Progress,
-    ReplayState, RequestStateUse, SharedOutput,
+    ReplayState, RequestStateUse, Responded, SharedOutput,
 };
 pub use server::{DetachedCall, DetachedState, ResumeError, ServerEngine, SessionFacts};
 

@@ -30,6 +30,7 @@ use crate::statistics::MethodStatistics;
 
 pub(crate) use custom::CustomMethod;
 use record::Recording;
+pub(crate) use record::responded as record_responded;
 pub use record::{CallOutcome, CallRecord};
 
 /// A call with its parameters read, ready to run.
@@ -66,7 +67,7 @@ impl PreparedCall {
 
     /// Sets what the call is about, if it is going to be logged.
     fn about(mut self, call: &Call, subject: &str) -> Self {
-        self.subject = record::is_wanted(call).then(|| subject.to_owned());
+        self.subject = record::is_wanted(call.server()).then(|| subject.to_owned());
         self
     }
 }

@@ -4,16 +4,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_proto::engine::HandlerOutcome;
+use refmcp_proto::engine::{HandlerOutcome, Responded};
 use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::model::ServerResult;
+use refmcp_proto::peer::Peer;
 use refmcp_proto::revision::Method;
 use tokio::time::Instant;
 use tracing::field::{Empty, display};
 use tracing::{Level, Span};
 
 use crate::call::Call;
-use crate::statistics::MethodStatistics;
+use crate::server::Server;
+use crate::session::Session;
+use crate::statistics::{MethodStatistics, OTHER_METHODS};
 
 /// One call, when it has ended.
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +27,7 @@ pub struct CallRecord<'a> {
     pub client: Option<&'a str>,
     /// Who was authenticated.
     pub principal: Option<&'a str>,
-    /// The method.
+    /// The method; `other` for one that the server does not know.
     pub method: &'a str,
     /// The tool, prompt or URI it was about.
     pub subject: Option<&'a str>,
@@ -63,8 +66,50 @@ impl CallOutcome {
 }
 
 /// Whether calls are logged, beside being counted.
-pub(super) fn is_wanted(call: &Call) -> bool {
-    tracing::enabled!(target: "refmcp::calls", Level::INFO) || call.server().settings().on_call.is_some()
+pub(super) fn is_wanted(server: &Server) -> bool {
+    tracing::enabled!(target: "refmcp::calls", Level::INFO) || server.settings().on_call.is_some()
+}
+
+/// Logs a record and passes it to the server's function for records.
+fn tell(server: &Server, record: &CallRecord<'_>) {
+    tracing::info!(
+        target: "refmcp::calls",
+        session = record.session,
+        client = record.client.map(excerpt),
+        principal = record.principal,
+        method = record.method,
+        subject = record.subject.map(excerpt),
+        seconds = record.took.as_secs_f64(),
+        ending = record.outcome.name(),
+    );
+    if let Some(on_call) = &server.settings().on_call {
+        // A panic there must not lose the call's response.
+        let _ = catch_unwind(AssertUnwindSafe(|| (on_call.0)(record)));
+    }
+}
+
+/// Counts and records a request that the engine responded to without a handler.
+pub(crate) fn responded(session: &Session, responded: &Responded, took: Duration) {
+    let Responded { method, peer, failed } = responded;
+    let server = session.server();
+    let outcome = if *failed { CallOutcome::Failed } else { CallOutcome::Done };
+    server.statistics().count(method.as_ref(), outcome, took);
+    if is_wanted(server) {
+        let record = CallRecord {
+            session: session.number(),
+            client: client_name(peer.as_deref()),
+            principal: session.connection().principal.as_deref(),
+            method: method.as_ref().map_or(OTHER_METHODS, Method::name),
+            subject: None,
+            took,
+            outcome,
+        };
+        tell(server, &record);
+    }
+}
+
+fn client_name(peer: Option<&Peer>) -> Option<&str> {
+    peer?.info.as_ref().map(|info| info.name.as_str())
 }
 
 /// The recording of a call; when it is dropped before its end, the call was cancelled.
@@ -96,27 +141,14 @@ impl Recording {
     fn tell(&self, took: Duration) {
         let record = CallRecord {
             session: self.call.own_session().number(),
-            client: self.call.peer().info.as_ref().map(|info| info.name.as_str()),
+            client: client_name(Some(self.call.peer())),
             principal: self.call.principal(),
             method: self.call.dispatch().method.name(),
             subject: self.subject.as_deref(),
             took,
             outcome: self.outcome,
         };
-        tracing::info!(
-            target: "refmcp::calls",
-            session = record.session,
-            client = record.client.map(excerpt),
-            principal = record.principal,
-            method = record.method,
-            subject = record.subject.map(excerpt),
-            seconds = record.took.as_secs_f64(),
-            ending = record.outcome.name(),
-        );
-        if let Some(on_call) = &self.call.server().settings().on_call {
-            // A panic there must not lose the call's response.
-            let _ = catch_unwind(AssertUnwindSafe(|| (on_call.0)(&record)));
-        }
+        tell(self.call.server(), &record);
     }
 }
 
@@ -128,7 +160,7 @@ impl Drop for Recording {
         if *method == Method::CallTool {
             statistics.count_tool(self.tool.as_deref(), self.outcome, took);
         }
-        if is_wanted(&self.call) {
+        if is_wanted(self.call.server()) {
             self.tell(took);
         }
     }

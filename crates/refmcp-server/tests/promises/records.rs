@@ -50,6 +50,7 @@ async fn every_ending_is_heard_of() {
     for revision in BOTH {
         let (server, heard) = recorded(&Gate::new());
         let mut client = TestClient::open(&server, revision).await;
+        take(&heard);
         for (name, outcome) in [
             ("done", CallOutcome::Done),
             ("done_inline", CallOutcome::Done),
@@ -77,9 +78,27 @@ async fn every_ending_is_heard_of() {
 }
 
 #[tokio::test]
+async fn requests_without_a_handler_are_heard_of_too() {
+    let (server, heard) = recorded(&Gate::new());
+    let mut client = TestClient::open(&server, SESSION).await;
+    client.call("ping", json!({})).await;
+    client.error("no/such/method", json!({})).await;
+    let own = |method: &str, outcome| (method.to_owned(), None, outcome);
+    let expected = [
+        own("initialize", CallOutcome::Done),
+        own("ping", CallOutcome::Done),
+        own("other", CallOutcome::Failed),
+    ];
+    assert_eq!(take(&heard), expected);
+    TestClient::open(&server, STATELESS).await.call("server/discover", json!({})).await;
+    assert_eq!(take(&heard), [own("server/discover", CallOutcome::Done)]);
+}
+
+#[tokio::test]
 async fn asking_is_an_ending_of_its_own() {
     let (server, heard) = recorded(&Gate::new());
     let mut client = TestClient::open(&server, SESSION).await;
+    take(&heard);
     let id = client.start_tool("ask", json!({})).await;
     let question = client.question().await;
     client.reply(&question, accept_all(&question)).await;
@@ -87,7 +106,7 @@ async fn asking_is_an_ending_of_its_own() {
     let endings: Vec<CallOutcome> = take(&heard).into_iter().map(|(_, _, outcome)| outcome).collect();
     assert_eq!(endings, [CallOutcome::InputRequired, CallOutcome::Done]);
     TestClient::open(&server, STATELESS).await.tool("ask", json!({})).await;
-    assert_eq!(take(&heard)[0].2, CallOutcome::InputRequired);
+    assert_eq!(take(&heard).last().unwrap().2, CallOutcome::InputRequired);
 }
 
 #[tokio::test(start_paused = true)]
@@ -95,6 +114,7 @@ async fn cancelled_calls_are_heard_of_too() {
     let gate = Gate::new();
     let (server, heard) = recorded(&gate);
     let mut client = TestClient::open(&server, SESSION).await;
+    take(&heard);
     let id = client.start_tool("gate", json!({})).await;
     idle().await;
     client.cancel(id).await;
@@ -123,8 +143,8 @@ async fn a_record_says_who_called() {
         Pair::of(&server, principal).start(SESSION).await.client.tool("echo", json!({})).await;
     }
     let said = said.lock().unwrap().clone();
-    assert_ne!(said[0].0, said[1].0, "two sessions");
+    assert_ne!(said[0].0, said[2].0, "two sessions");
     let who: Vec<_> = said.into_iter().map(|(_, who)| who).collect();
     let expected = |principal: &str| (Some("testkit".to_owned()), Some(principal.to_owned()));
-    assert_eq!(who, ["alice", "bob"].map(expected));
+    assert_eq!(who, ["alice", "alice", "bob", "bob"].map(expected), "of initialize and of the call");
 }

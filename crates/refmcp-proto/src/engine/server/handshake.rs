@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{ReplyTo, ServerEngine, SessionFacts, read_params};
-use crate::engine::{EarlyRequests, ExchangeId, Output, Policy, SharedOutput};
+use crate::engine::{EarlyRequests, ExchangeId, Policy, SharedOutput};
 use crate::jsonrpc::{Message, Params, Request, RequestId, RpcError, excerpt};
 use crate::model::{DiscoverResult, InitializeParams, InitializeResult};
 use crate::peer::Peer;
@@ -187,7 +187,7 @@ impl ServerEngine {
             self.report("LIFE-02", TOO_EARLY);
             let to = ReplyTo { exchange: early.exchange, id: early.id, batch: None };
             self.respond_error(&to, &too_early(&early.method));
-            self.outputs.push_back(Output::Responded { method: Method::known(&early.method), failed: true });
+            self.responded_too_early(&early.method);
         }
     }
 

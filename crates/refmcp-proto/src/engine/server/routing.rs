@@ -1,32 +1,29 @@
 //! Routes messages by their kind, method and lifecycle.
 
-use super::super::io::{ExchangeId, Output, SharedOutput};
+use std::sync::Arc;
+
+use super::super::io::{ExchangeId, Output, Responded, SharedOutput};
 use super::handshake::Phase;
 use super::request_meta::{RawRequestMeta, RequestContext};
 use super::{ReplyTo, ServerEngine};
 use crate::engine::message_checks;
 use crate::jsonrpc::{DecodeError, Message, Notification, Request, RpcError, excerpt, read_member};
 use crate::model::{EmptyResult, SetLevelParams};
+use crate::peer::Peer;
 use crate::revision::{BatchRule, Lifecycle, Method, NotificationMethod, Revision, Rules};
 use crate::time::Timestamp;
 
 /// What became of a request.
 enum Routed {
-    /// The engine has responded.
-    Responded,
+    /// The engine has responded, to this client where the request describes it.
+    Responded(Option<Arc<Peer>>),
     /// A handler runs, or the request is held until the client is ready.
     Deferred,
 }
 
 impl ServerEngine {
     pub(super) fn request(&mut self, now: Timestamp, to: &ReplyTo, request: &Request<'_>) {
-        let method = match Method::known(&request.method) {
-            Some(method) if !method.is_extension() => Some(method),
-            known => {
-                let custom = self.config.custom_methods.get(&*request.method);
-                custom.map(|name| Method::Custom(name.clone())).or(known)
-            }
-        };
+        let method = self.method(&request.method);
         let routed = match (&method, message_checks::meant_notification(&request.method)) {
             (None, Some(meant)) => {
                 self.check_id(&to.id).and_then(|()| Err(self.notification_with_id(request, meant)))
@@ -36,9 +33,34 @@ impl ServerEngine {
         if let Err(error) = &routed {
             self.respond_error(to, error);
         }
-        if !matches!(routed, Ok(Routed::Deferred)) {
-            self.outputs.push_back(Output::Responded { method, failed: routed.is_err() });
+        let failed = routed.is_err();
+        match routed {
+            Ok(Routed::Deferred) => {}
+            Ok(Routed::Responded(peer @ Some(_))) => {
+                self.outputs.push_back(Output::Responded(Responded { method, peer, failed }));
+            }
+            _ => self.responded_in_session(method, failed),
         }
+    }
+
+    /// The method of this name, if the protocol or this server has it.
+    fn method(&self, name: &str) -> Option<Method> {
+        match Method::known(name) {
+            Some(method) if !method.is_extension() => Some(method),
+            known => {
+                let custom = self.config.custom_methods.get(name);
+                custom.map(|name| Method::Custom(name.clone())).or(known)
+            }
+        }
+    }
+
+    fn responded_in_session(&mut self, method: Option<Method>, failed: bool) {
+        let peer = self.phase.peer().cloned();
+        self.outputs.push_back(Output::Responded(Responded { method, peer, failed }));
+    }
+
+    pub(super) fn responded_too_early(&mut self, method: &str) {
+        self.responded_in_session(self.method(method), true);
     }
 
     /// The error for a notification that came as a request.
@@ -97,7 +119,7 @@ impl ServerEngine {
                 return Ok(Routed::Deferred);
             }
         }
-        Ok(Routed::Responded)
+        Ok(Routed::Responded(Some(peer)))
     }
 
     fn session_request(
@@ -110,13 +132,13 @@ impl ServerEngine {
     ) -> Result<Routed, RpcError> {
         let peer = match (&self.phase, &method) {
             (_, Some(Method::Initialize)) => {
-                return self.initialize(now, to, request).map(|()| Routed::Responded);
+                return self.initialize(now, to, request).map(|()| Routed::Responded(None));
             }
             (phase, Some(Method::Ping)) => {
                 // Only sessions have it, so a client that sends it before the handshake is about to open one.
                 let rules = phase.peer().map_or(Revision::LATEST_SESSION.rules(), |peer| peer.rules());
                 self.respond(to, rules, EmptyResult::default().into());
-                return Ok(Routed::Responded);
+                return Ok(Routed::Responded(None));
             }
             (Phase::Fresh, Some(Method::Discover | Method::Listen)) => {
                 return Err(RawRequestMeta::missing());
@@ -145,7 +167,7 @@ impl ServerEngine {
         };
         let method = self.check_method(method, &request.method, peer.rules())?;
         if method == Method::SetLevel {
-            return self.set_level(to, request).map(|()| Routed::Responded);
+            return self.set_level(to, request).map(|()| Routed::Responded(None));
         }
         self.start(now, to, method, request, &peer, head.progress_token()?, None)?;
         Ok(Routed::Deferred)
