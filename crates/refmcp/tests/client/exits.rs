@@ -2,13 +2,11 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
-use std::thread;
-use std::time::Duration;
 
 use crate::support::{Server, signal};
 use crate::{REFMCP, User, scripted};
 
-/// Starts a command, waits for this on its standard output or error, sends the signal, and gives the exit code.
+/// Starts a command, waits for this on its standard output, sends the signal, and gives the exit code.
 fn code_after(user: &User, words: &[&str], input: &str, wait_for: &str, name: &str) -> (i32, String) {
     let mut command = user.command(words);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -17,14 +15,10 @@ fn code_after(user: &User, words: &[&str], input: &str, wait_for: &str, name: &s
     stdin.write_all(input.as_bytes()).unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut err = child.stderr.take().unwrap();
-    if wait_for.is_empty() {
-        thread::sleep(Duration::from_millis(2000));
-    } else {
-        let mut line = String::new();
-        while !line.contains(wait_for) {
-            line.clear();
-            assert!(out.read_line(&mut line).unwrap() > 0, "{words:?} did not say {wait_for:?}");
-        }
+    let mut line = String::new();
+    while !line.contains(wait_for) {
+        line.clear();
+        assert!(out.read_line(&mut line).unwrap() > 0, "{words:?} did not say {wait_for:?}");
     }
     signal(name, child.id());
     let code = child.wait().unwrap().code().unwrap_or(-1);
@@ -37,18 +31,19 @@ fn code_after(user: &User, words: &[&str], input: &str, wait_for: &str, name: &s
 fn a_signal_that_ends_a_command_is_its_exit_code() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = format!("http://{}/mcp", server.address);
-    let slow = ["call", url.as_str(), "long_task", "steps=600", "step_ms=100"];
+    // With `jsonl`, a message is shown when it passes.
+    let slow = ["call", "-o", "jsonl", url.as_str(), "long_task", "steps=600", "step_ms=100"];
     let watch = ["watch", url.as_str()];
-    let shell = ["shell", url.as_str()];
+    let shell = ["shell", "-o", "jsonl", url.as_str()];
     let to_stdio = ["bridge", "--from", "stdio", "--to", url.as_str()];
     let listens = ["bridge", "--from", "ws://127.0.0.1:0/", "--", REFMCP, "stdio"];
-    let silent = ["list", "--", "sleep", "100"];
+    let silent = ["list", "-o", "jsonl", "--", "sleep", "100"];
     for (words, input, wait_for, speaks) in [
-        (&slow[..], "", "", true),
-        (&silent, "", "", true),
+        (&slow[..], "", "long_task", true),
+        (&silent, "", "server/discover", true),
         (&watch, "", "listening", false),
-        (&shell, "long_task steps=600 step_ms=100\n", "", true),
-        (&to_stdio, "", "", false),
+        (&shell, "long_task steps=600 step_ms=100\n", "tools/call", true),
+        (&to_stdio, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n", "\"id\":1", false),
         (&listens, "", "listening on", false),
     ] {
         for (name, code, said) in [("INT", 130, "interrupted"), ("TERM", 143, "terminated")] {
