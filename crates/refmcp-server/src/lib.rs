@@ -33,6 +33,7 @@ pub mod backplane;
 mod builder;
 mod call;
 mod catalog;
+mod detached;
 mod error;
 mod method;
 mod request_state;
@@ -50,6 +51,7 @@ pub use catalog::{
     Catalog, CompletionRequest, InvalidTool, Json, NoArguments, ParamHeader, Prompt, PromptArguments,
     Resource, ResourceTemplate, TemplateValues, Tool, ToolOutput,
 };
+pub use detached::DetachedCalls;
 pub use error::{CallError, ServerRequestError};
 pub use method::{CallOutcome, CallRecord};
 pub use refmcp_proto::engine::{Change, LogMessage, Policy, Timeouts};

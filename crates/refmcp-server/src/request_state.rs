@@ -1,16 +1,16 @@
 //! Request states and cursors, which clients carry: sealed, and each request state accepted once.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chacha20poly1305::aead::{Aead, AeadCore, KeyInit, OsRng, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
-use parking_lot::Mutex;
 use refmcp_proto::engine::{RequestStateUse, Sealer};
-use refmcp_proto::time::Timestamp;
+use refmcp_proto::jsonrpc::RpcError;
+
+use crate::backplane::OnceOutcome;
+use crate::server::Server;
 
 /// Bytes of a nonce.
 const NONCE: usize = 24;
@@ -58,38 +58,33 @@ impl Sealer for StateSealer {
     }
 }
 
-/// The request states that were used and have not expired.
-///
-/// Only a keyed hash is kept of each, since clients decide how long states are. Should two ever have the same, the
-/// second is refused, which does no harm.
-#[derive(Debug, Default)]
-pub(crate) struct UsedStates {
-    hashes: RandomState,
-    used: Mutex<HashMap<u64, Timestamp>>,
+/// Uses a request state; an error when it was used before, at whichever process.
+pub(crate) async fn use_once(server: &Server, state: &RequestStateUse) -> Result<(), RpcError> {
+    let busy = || RpcError::internal("request states cannot be checked now; try again later");
+    match server.backplane().once(once_key(&state.sealed), state.expires - server.now()).await {
+        Ok(OnceOutcome::First) => Ok(()),
+        // The same words as for any other state that does not open.
+        Ok(OnceOutcome::Again) => Err(RpcError::invalid_params("requestState is not valid")),
+        Ok(OnceOutcome::Full) => Err(busy()),
+        Err(fault) => {
+            tracing::warn!(%fault, "a request state was refused");
+            Err(busy())
+        }
+    }
 }
 
-/// Above this many, nothing is accepted until some expire: forgetting one would let it be used again.
-const MOST: usize = 100_000;
-
-impl UsedStates {
-    /// Uses a state; `false` when it was used before.
-    pub(crate) fn take(&self, state: &RequestStateUse, now: Timestamp) -> bool {
-        let hash = self.hashes.hash_one(&state.sealed);
-        let mut used = self.used.lock();
-        if used.len() >= MOST {
-            used.retain(|_, expires| *expires > now);
-        }
-        if used.len() >= MOST || used.contains_key(&hash) {
-            return false;
-        }
-        used.insert(hash, state.expires);
-        true
-    }
+/// The end of a sealed state: its authentication tag, which no other has.
+fn once_key(sealed: &str) -> [u8; 32] {
+    sealed.as_bytes().last_chunk().copied().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
     use super::*;
+    use crate::backplane::{BackplaneSettings, MemoryBackplane};
 
     #[test]
     fn seals_open_for_their_purpose_only() {
@@ -114,11 +109,32 @@ mod tests {
         }
     }
 
-    #[test]
-    fn request_states_are_accepted_once() {
-        let states = UsedStates::default();
-        let state = RequestStateUse { sealed: "x".into(), expires: Timestamp::from_millis(10) };
-        assert!(states.take(&state, Timestamp::from_millis(1)));
-        assert!(!states.take(&state, Timestamp::from_millis(1)));
+    #[tokio::test]
+    async fn request_states_are_accepted_once() {
+        let (one, other) = (Server::builder("one", "1").build(), Server::builder("other", "1").build());
+        let (one, other) = (one.unwrap(), other.unwrap());
+        other.use_backplane(one.backplane().clone());
+        let expires = one.now() + Duration::from_secs(60);
+        let seal = StateSealer::random();
+        let state = || RequestStateUse { sealed: seal.seal(b"", b"content").into(), expires };
+        let (first, second) = (state(), state());
+        assert_eq!(use_once(&one, &first).await, Ok(()));
+        for server in [&one, &other] {
+            assert!(use_once(server, &first).await.is_err());
+        }
+        assert_eq!(use_once(&other, &second).await, Ok(()));
+        assert!(use_once(&one, &second).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn request_states_are_refused_when_too_many_are_used() {
+        let server = Server::builder("full", "1").build().unwrap();
+        let settings = BackplaneSettings { keys: 1, ..BackplaneSettings::default() };
+        server.use_backplane(Arc::new(MemoryBackplane::new(settings)));
+        let expires = server.now() + Duration::from_secs(60);
+        let state = |text: &str| RequestStateUse { sealed: text.repeat(32).into(), expires };
+        assert_eq!(use_once(&server, &state("a")).await, Ok(()));
+        let refused = use_once(&server, &state("b")).await.unwrap_err();
+        assert!(refused.message.contains("try again later"), "{refused}");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use parking_lot::{RwLock, RwLockReadGuard};
@@ -19,9 +19,9 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
+use crate::backplane::{Backplane, MemoryBackplane};
 use crate::catalog::{Catalog, ParamHeader};
 use crate::method::{CallRecord, CustomMethod};
-use crate::request_state::UsedStates;
 use crate::session::{Connection, Session, SessionService, TypeMap};
 use crate::statistics::{MethodStatistics, OTHER_TOOLS, Statistics};
 
@@ -44,7 +44,7 @@ struct Inner {
     methods: HashMap<Arc<str>, CustomMethod>,
     hub: ChangeSender,
     running: Semaphore,
-    used_states: UsedStates,
+    backplane: OnceLock<Arc<dyn Backplane>>,
     statistics: Statistics,
     values: TypeMap,
     clock: Clock,
@@ -99,7 +99,7 @@ impl Server {
             catalog: RwLock::new(catalog),
             hub: ChangeSender::default(),
             running,
-            used_states: UsedStates::default(),
+            backplane: OnceLock::new(),
             statistics: Statistics::new(methods.keys().cloned()),
             methods,
             values: TypeMap::default(),
@@ -164,6 +164,17 @@ impl Server {
         let engine = ServerEngine::new(config, connection.principal.clone());
         let session = Session::new(self.clone(), connection);
         SessionParts { engine, service: SessionService(session) }
+    }
+
+    /// Keeps in this backplane what processes of one server share, instead of in memory. The first one counts; an HTTP
+    /// endpoint gives the server its own.
+    pub fn use_backplane(&self, backplane: Arc<dyn Backplane>) {
+        let _ = self.inner.backplane.set(backplane);
+    }
+
+    /// What processes of this server share.
+    pub fn backplane(&self) -> &Arc<dyn Backplane> {
+        self.inner.backplane.get_or_init(|| Arc::new(MemoryBackplane::default()))
     }
 
     /// News of everything that changes from now on.
@@ -297,10 +308,6 @@ impl Server {
             // Waiting fails only once the semaphore is closed, which it never is.
             Err(_) => self.inner.running.acquire().await.ok(),
         }
-    }
-
-    pub(crate) fn used_states(&self) -> &UsedStates {
-        &self.inner.used_states
     }
 }
 

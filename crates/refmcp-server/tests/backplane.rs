@@ -51,8 +51,6 @@ contract! {
     events_have_no_holes
     a_retry_changes_nothing
     nothing_follows_the_end
-    a_new_writer_keeps_the_old_one_out
-    a_stream_that_has_ended_keeps_its_writer
     a_forgotten_stream_is_answered_once
     streams_have_a_limit
     long_events_are_refused
@@ -76,12 +74,11 @@ contract! {
     a_late_answer_is_late
     waiting_for_an_answer_can_be_given_up
     questions_have_a_limit
-    a_waiting_call_is_claimed_once
-    a_waiting_call_expires
-    waiting_calls_have_a_limit
+    a_parked_call_is_claimed_once
+    a_parked_call_expires
+    parked_calls_have_a_limit
     cancelling_ends_all_that_runs_under_an_id
     a_writer_hears_why_it_should_stop
-    generations_rise
     changes_are_told_once_each
     a_waiter_learns_of_a_change
     a_key_is_good_once
@@ -107,7 +104,6 @@ races! {
     one_creates_a_session
     no_change_of_facts_is_lost
     one_retry_is_stored
-    one_writer_remains
     one_reader_remains
     readers_follow_a_writer
     posts_have_numbers_without_holes

@@ -74,7 +74,41 @@ pub(crate) trait EngineAccess: Send + Sync {
     fn yields(&self) -> bool;
 }
 
+/// The driver of no engine; there is none.
+enum NoDriver {}
+
+impl EngineAccess for NoDriver {
+    fn step(&self, _: &mut dyn FnMut(&mut ServerEngine)) {
+        match *self {}
+    }
+
+    fn tick(&self) {
+        match *self {}
+    }
+
+    fn finish(&self, _: CallId, _: HandlerOutcome) {
+        match *self {}
+    }
+
+    fn detach(&self, _: CallId) {
+        match *self {}
+    }
+
+    fn full(&self) -> Option<OwnedNotified> {
+        match *self {}
+    }
+
+    fn yields(&self) -> bool {
+        match *self {}
+    }
+}
+
 impl EngineHandle {
+    /// A handle for calls without an engine: what they send has no client.
+    pub fn disconnected() -> Self {
+        Self(Weak::<NoDriver>::new())
+    }
+
     /// Reports progress of a call.
     pub async fn progress(&self, call: CallId, progress: Progress) {
         self.send(|engine| engine.progress(call, progress)).await;

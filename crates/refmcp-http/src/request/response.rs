@@ -71,7 +71,7 @@ impl Exchange {
         }
         let guards = (endpoint.acquire_stream()?, driver.add_reader(), guard);
         let number = match driver.attach_log(&stream, request).await? {
-            Some(OpenStreamOutcome::Opened(number, _)) => number,
+            Some(OpenStreamOutcome::Opened(number)) => number,
             Some(OpenStreamOutcome::Full) => {
                 return Err(Refusal::too_many(Reason::Streams, "too many streams in this session", 1));
             }

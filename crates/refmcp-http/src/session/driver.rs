@@ -91,8 +91,8 @@ impl SessionDriver {
     ) -> Result<Option<OpenStreamOutcome>, Unavailable> {
         let Some((backplane, session)) = self.log() else { return Ok(None) };
         let opened = backplane.open_stream(&session, request.clone()).await?;
-        if let OpenStreamOutcome::Opened(number, epoch) = opened {
-            stream.attach_log(backplane, StreamKey::new(session, number), Some(epoch), request);
+        if let OpenStreamOutcome::Opened(number) = opened {
+            stream.attach_log(backplane, StreamKey::new(session, number), request);
         }
         Ok(Some(opened))
     }

@@ -100,7 +100,7 @@ impl Streams {
         self.get_stream.get_or_insert_with(|| {
             let stream = ResponseStream::new(GET_STREAM, self.max_bytes);
             if let Some((backplane, session)) = &self.log {
-                stream.attach_log(backplane.clone(), StreamKey::get_stream(session.clone()), None, None);
+                stream.attach_log(backplane.clone(), StreamKey::get_stream(session.clone()), None);
             }
             stream
         })

@@ -16,7 +16,7 @@ use refmcp_proto::engine::{ExchangeId, MessageKind};
 use refmcp_proto::jsonrpc::encode::{self, ResponseId};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_server::backplane::{
-    self, AppendOutcome, Backplane, Epoch, PostKey, PostOutcome, StreamKey, Unavailable,
+    self, AppendOutcome, Backplane, PostKey, PostOutcome, StreamKey, StreamNumber, Unavailable,
 };
 use tokio::sync::Notify;
 
@@ -78,8 +78,6 @@ impl Message {
 struct Log {
     backplane: Arc<dyn Backplane>,
     key: StreamKey,
-    /// The GET stream has many writers and therefore no epoch.
-    epoch: Option<Epoch>,
     /// The request that is answered; the GET stream answers none.
     request: Option<RequestId>,
     /// The number of the next event; on the GET stream, the key of the next post.
@@ -126,8 +124,8 @@ impl ResponseStream {
     pub(crate) fn end(&self) {
         if let Some(log) = self.change(|state| state.ended = true) {
             drive(async move {
-                if let Some(epoch) = log.epoch
-                    && let Err(fault) = log.backplane.forget(&log.key, epoch).await
+                if !log.is_get_stream()
+                    && let Err(fault) = log.backplane.forget(&log.key).await
                 {
                     tracing::warn!(%fault, "a stream was not ended");
                 }
@@ -201,11 +199,10 @@ impl ResponseStream {
         self: &Arc<Self>,
         backplane: Arc<dyn Backplane>,
         key: StreamKey,
-        epoch: Option<Epoch>,
         request: Option<RequestId>,
     ) {
-        let next = AtomicU64::new(if epoch.is_some() { 1 } else { next_key() });
-        self.state.lock().log = Some(Arc::new(Log { backplane, key, epoch, request, next }));
+        let next = AtomicU64::new(if key.number == StreamNumber::GET { next_key() } else { 1 });
+        self.state.lock().log = Some(Arc::new(Log { backplane, key, request, next }));
         if self.is_over() {
             return self.end();
         }
@@ -312,10 +309,15 @@ enum Stored {
 }
 
 impl Log {
+    /// Many replicas write the GET stream, so its events are posted.
+    fn is_get_stream(&self) -> bool {
+        self.key.number == StreamNumber::GET
+    }
+
     async fn store(&self, message: &Message) -> Result<Stored, Unavailable> {
         let json = message.json.clone();
         let next = self.next.load(Ordering::Relaxed);
-        let Some(epoch) = self.epoch else {
+        if self.is_get_stream() {
             return Ok(match self.backplane.post(&self.key.session, post_key(next), json).await? {
                 PostOutcome::Stored(_) | PostOutcome::Already(_) => {
                     self.next.store(next_key(), Ordering::Relaxed);
@@ -324,17 +326,16 @@ impl Log {
                 PostOutcome::TooLarge | PostOutcome::Full => Stored::NoRoom,
                 PostOutcome::Unknown => Stored::Over,
             });
-        };
+        }
         let kind =
             if message.is_response() { backplane::EventKind::Final } else { backplane::EventKind::Event };
-        Ok(match self.backplane.append(&self.key, epoch, next, json, kind).await? {
+        Ok(match self.backplane.append(&self.key, next, json, kind).await? {
             AppendOutcome::Stored | AppendOutcome::Already => {
                 self.next.store(next + 1, Ordering::Relaxed);
                 Stored::Yes
             }
             AppendOutcome::TooLarge | AppendOutcome::Full => Stored::NoRoom,
-            AppendOutcome::Fenced
-            | AppendOutcome::Gap { .. }
+            AppendOutcome::Gap { .. }
             | AppendOutcome::Ended
             | AppendOutcome::Cancelled
             | AppendOutcome::Unknown => Stored::Over,
@@ -464,11 +465,11 @@ mod tests {
         memory.create_session(&session, NewSession::default(), Duration::from_secs(9)).await.unwrap();
         let request = Some(RequestId::from(1));
         let opened = memory.open_stream(&session, request.clone()).await.unwrap();
-        let OpenStreamOutcome::Opened(number, epoch) = opened else { panic!("{opened:?}") };
+        let OpenStreamOutcome::Opened(number) = opened else { panic!("{opened:?}") };
         let key = StreamKey::new(session, number);
         let stream = ResponseStream::new(ExchangeId(1), 10_000);
         stream.push(notification("1"));
-        stream.attach_log(memory.clone(), key.clone(), Some(epoch), request);
+        stream.attach_log(memory.clone(), key.clone(), request);
         stream.push(notification("2"));
         stream.push(answer(&"x".repeat(2000)));
         let mut reading = StreamReader::begin(memory, key, ReadFrom::After(0)).await.unwrap().unwrap();

@@ -9,8 +9,8 @@
 //! - **Append, then send.** An event is stored under its number before it is read; the numbers of a stream begin at 1 and
 //!   have no gaps.
 //! - **Exactly once, or an error.** A reader after event `k` gets `k+1`, `k+2` and so on, or the error that they are gone.
-//! - **One writer.** Each stream has an [`Epoch`]; taking a stream over increments it, and writes of an earlier epoch are
-//!   refused. So a replica that was taken for dead and wakes up again changes nothing.
+//! - **One writer.** The replica that opened a stream writes it. One that was taken for dead and wakes up again changes
+//!   nothing: its streams have ended.
 //! - **One end.** A stream ends with its final event or by cancellation, whichever comes first, never both.
 //! - **Idempotent changes.** A caller that does not know whether a change was made makes it again: events have numbers,
 //!   posts, calls and server requests have keys.
@@ -39,13 +39,11 @@ use refmcp_proto::jsonrpc::RequestId;
 pub use memory::MemoryBackplane;
 pub use outcome::{
     AppendOutcome, AttachOutcome, CreateOutcome, DeliverOutcome, ExpectOutcome, OnceOutcome,
-    OpenStreamOutcome, ParkOutcome, PostOutcome, ReadOutcome, ResponseOutcome, TakeOver, TopicChanges,
-    UpdateOutcome, WriterStop,
+    OpenStreamOutcome, ParkOutcome, PostOutcome, ReadOutcome, ResponseOutcome, TopicChanges, UpdateOutcome,
+    WriterStop,
 };
 pub use session::{BackplaneSettings, NewSession, SessionId, SessionRecord};
-pub use stream::{
-    Epoch, Event, EventKind, PostKey, ReadFrom, ReaderToken, StreamKey, StreamNumber, StreamReader,
-};
+pub use stream::{Event, EventKind, PostKey, ReadFrom, ReaderToken, StreamKey, StreamNumber, StreamReader};
 
 /// What a method of a backplane returns.
 pub type Result<T, E = Unavailable> = std::result::Result<T, E>;
@@ -98,14 +96,13 @@ pub trait Backplane: fmt::Debug + Send + Sync {
     async fn open_stream(&self, session: &SessionId, request: Option<RequestId>)
     -> Result<OpenStreamOutcome>;
 
-    /// Adds an event to a stream. Its number must be the next one; the same number again, from the same writer, is a
-    /// retry and changes nothing.
+    /// Adds an event to a stream, for the replica that opened it. Its number must be the next one; the same number again
+    /// is a retry and changes nothing.
     ///
-    /// The GET stream has no single writer and so no epoch: see [`post`](Self::post).
+    /// The GET stream has no single writer: see [`post`](Self::post).
     async fn append(
         &self,
         stream: &StreamKey,
-        epoch: Epoch,
         seq: u64,
         event: Bytes,
         kind: EventKind,
@@ -115,18 +112,15 @@ pub trait Backplane: fmt::Debug + Send + Sync {
     /// retry is known by its key: for as long as the event is kept, the same key is the same event.
     async fn post(&self, session: &SessionId, key: PostKey, event: Bytes) -> Result<PostOutcome>;
 
-    /// Becomes the writer of a stream in place of the current one. `None` when the stream is not kept.
-    async fn take_over(&self, stream: &StreamKey) -> Result<Option<TakeOver>>;
-
     /// Forgets a stream that is not needed, since the response goes another way.
     ///
     /// `true` at most once, and then the answer is the caller's to give. `false` when it is not: the request was
-    /// cancelled, another writer has taken over, the stream has ended or is unknown. A caller that tries again after
+    /// cancelled, the stream has ended or is unknown. A caller that tries again after
     /// [`Unavailable`] may be told `false` for what it did itself: an answer can be lost so, but never given twice.
-    async fn forget(&self, stream: &StreamKey, epoch: Epoch) -> Result<bool>;
+    async fn forget(&self, stream: &StreamKey) -> Result<bool>;
 
     /// Waits until the writer should stop.
-    async fn writer_stopped(&self, stream: &StreamKey, epoch: Epoch) -> Result<WriterStop>;
+    async fn writer_stopped(&self, stream: &StreamKey) -> Result<WriterStop>;
 
     /// Cancels whatever runs under this id of the client's: clients repeat ids, so that may be several. Their streams
     /// end here and now, without a final event. Tells how many.
@@ -163,26 +157,26 @@ pub trait Backplane: fmt::Debug + Send + Sync {
     /// Waits for the response. It is given once, to the first caller.
     async fn wait_response(&self, session: &SessionId, request: &RequestId) -> Result<ResponseOutcome>;
 
-    /// Parks a call that waits for the client, until it is claimed, it expires or the session ends.
+    /// Keeps a detached call, until it is claimed, it expires or the session ends.
     ///
     /// A key is good for one call: parking again under it changes nothing, also after the call was claimed, so that a
     /// retry does not run a call twice.
     async fn park(&self, session: &SessionId, call: &str, state: Bytes, ttl: Duration)
     -> Result<ParkOutcome>;
 
-    /// Takes a waiting call, to go on with it. Of all who try, one gets it.
+    /// A parked call, which stays.
+    async fn parked(&self, session: &SessionId, call: &str) -> Result<Option<Bytes>>;
+
+    /// Takes a parked call, to go on with it. Of all who try, one gets it.
     async fn claim(&self, session: &SessionId, call: &str) -> Result<Option<Bytes>>;
 
-    /// The keys of the calls that wait in a session, in no order.
-    async fn waiting(&self, session: &SessionId) -> Result<Vec<Box<str>>>;
+    /// The keys of the calls that are parked in a session, in no order.
+    async fn parked_keys(&self, session: &SessionId) -> Result<Vec<Box<str>>>;
 
     /// Says that something has changed; gives the topic's new generation.
     ///
     /// All topics share one count, so the generation of a topic rises with each change, by one or by more.
     async fn bump(&self, topic: &str) -> Result<u64>;
-
-    /// The generation of a topic: never lower than before, higher after each change, and sometimes higher without one.
-    async fn generation(&self, topic: &str) -> Result<u64>;
 
     /// The newest generation of all: where to begin with [`changes`](Self::changes).
     async fn latest(&self) -> Result<u64>;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use refmcp_proto::jsonrpc::RequestId;
 
-use super::{Epoch, Event, ReaderToken, SessionRecord, StreamNumber};
+use super::{Event, ReaderToken, SessionRecord, StreamNumber};
 
 /// What became of a new session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub enum UpdateOutcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenStreamOutcome {
     /// It is open, and the caller is its writer.
-    Opened(StreamNumber, Epoch),
+    Opened(StreamNumber),
     /// The session has as many as it may, or no room is left.
     Full,
     /// There is no such session.
@@ -51,12 +51,9 @@ pub enum OpenStreamOutcome {
 pub enum AppendOutcome {
     /// It is stored.
     Stored,
-    /// It was stored before, by this writer; nothing has changed.
+    /// It was stored before; nothing has changed.
     Already,
-    /// Another writer has taken over.
-    Fenced,
-    /// Its number is not the next one. A writer that has taken over gets this for the numbers of its predecessor, too:
-    /// they are taken by other events.
+    /// Its number is not the next one.
     Gap {
         /// The number of the last event that is stored.
         last: u64,
@@ -89,24 +86,11 @@ pub enum PostOutcome {
     Unknown,
 }
 
-/// A stream has a new writer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TakeOver {
-    /// What the new writer writes with.
-    pub epoch: Epoch,
-    /// The number of the last event that is stored.
-    pub last: u64,
-    /// Whether nothing can be written any more. A stream that has ended keeps its writer.
-    pub ended: bool,
-}
-
 /// Why a writer should stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriterStop {
     /// The request was cancelled.
     Cancelled,
-    /// Another writer has taken over.
-    Fenced,
     /// The stream has ended.
     Ended,
     /// There is no such stream, or no longer.
@@ -195,14 +179,14 @@ pub enum ResponseOutcome {
     Unknown,
 }
 
-/// What became of a call that is to wait.
+/// What became of a detached call that is to be kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParkOutcome {
-    /// It waits.
+    /// It is kept.
     Parked,
     /// One was parked under this key before; nothing has changed.
     Already,
-    /// Too many wait, or no room is left.
+    /// Too many are kept, or no room is left.
     Full,
     /// There is no such session.
     Unknown,

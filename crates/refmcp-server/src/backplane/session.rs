@@ -85,8 +85,8 @@ pub struct BackplaneSettings {
     pub pending_requests: usize,
     /// For how long after its time a server request is remembered, so that its response is late and not unknown.
     pub late: Duration,
-    /// Calls of a session that wait. Another one is refused.
-    pub waiting: usize,
+    /// Detached calls of a session that are parked. Another one is refused.
+    pub parked_calls: usize,
     /// Topics whose generations are told apart. The one that has not changed for longest is forgotten, which looks as
     /// if it had changed.
     pub topics: usize,
@@ -107,7 +107,7 @@ impl Default for BackplaneSettings {
             tombstones: 1024,
             pending_requests: 256,
             late: Duration::from_secs(60),
-            waiting: 256,
+            parked_calls: 256,
             topics: 10_000,
             keys: 100_000,
         }

@@ -37,10 +37,6 @@ impl StreamKey {
     }
 }
 
-/// Tells the writers of a stream apart: only the last one may write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Epoch(pub u64);
-
 /// Tells the readers of a stream apart: only the last one may read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReaderToken(pub u64);

@@ -13,6 +13,7 @@ use super::{PreparedCall, pagination, params};
 use crate::call::Call;
 use crate::catalog::Tool;
 use crate::error::CallError;
+use crate::request_state;
 use crate::scopes::{insufficient_scope, lacks};
 use crate::statistics::MethodStatistics;
 
@@ -93,10 +94,8 @@ async fn run(
     }
     if let Some(state) = &call.dispatch().state
         && !tool.is_repeatable()
-        && !call.server().used_states().take(state, call.server().now())
     {
-        // The same words as for any other state that does not open.
-        return Err(RpcError::invalid_params("requestState is not valid").into());
+        request_state::use_once(call.server(), state).await?;
     }
     let mut result = tool.run(call, arguments).await?;
     check_output(&tool, &result)?;

@@ -6,6 +6,7 @@ mod building;
 mod cancelling;
 mod completion;
 mod concurrency;
+mod detached;
 mod endings;
 mod fairness;
 mod lists;

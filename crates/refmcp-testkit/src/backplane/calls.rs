@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use refmcp_server::backplane::{
-    AppendOutcome, AttachOutcome, BackplaneSettings, DeliverOutcome, Epoch, ExpectOutcome, ParkOutcome,
-    ReadFrom, ReadOutcome, ResponseOutcome, WriterStop,
+    AppendOutcome, AttachOutcome, BackplaneSettings, DeliverOutcome, ExpectOutcome, ParkOutcome, ReadFrom,
+    ReadOutcome, ResponseOutcome, WriterStop,
 };
 
 use super::fixture::{BackplaneFixture, Writer, numbers, reader, request, text};
@@ -131,7 +131,7 @@ pub(super) async fn questions_have_a_limit(fixture: &BackplaneFixture) {
     );
 }
 
-pub(super) async fn a_waiting_call_is_claimed_once(fixture: &BackplaneFixture) {
+pub(super) async fn a_parked_call_is_claimed_once(fixture: &BackplaneFixture) {
     let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let other = fixture.open(&replicas, "b").await;
     let ttl = fixture.ticks(100);
@@ -139,30 +139,39 @@ pub(super) async fn a_waiting_call_is_claimed_once(fixture: &BackplaneFixture) {
     assert_eq!(replicas.one.park(&id, "call", text("second"), ttl).await.unwrap(), ParkOutcome::Already);
     assert_eq!(replicas.one.park(&other, "call", text("other"), ttl).await.unwrap(), ParkOutcome::Parked);
     assert_eq!(replicas.one.park(&id, "another", text("third"), ttl).await.unwrap(), ParkOutcome::Parked);
-    let mut waiting = replicas.other.waiting(&id).await.unwrap();
-    waiting.sort();
-    assert_eq!(waiting, ["another".into(), Box::from("call")]);
+    let mut parked = replicas.other.parked_keys(&id).await.unwrap();
+    parked.sort();
+    assert_eq!(parked, ["another".into(), Box::from("call")]);
+    for _ in 0..2 {
+        assert_eq!(
+            replicas.other.parked(&id, "call").await.unwrap(),
+            Some(text("first")),
+            "looking takes nothing"
+        );
+    }
     assert_eq!(replicas.other.claim(&id, "call").await.unwrap(), Some(text("first")));
+    assert_eq!(replicas.other.parked(&id, "call").await.unwrap(), None);
     assert_eq!(replicas.one.claim(&id, "call").await.unwrap(), None);
     assert_eq!(replicas.one.park(&id, "call", text("first"), ttl).await.unwrap(), ParkOutcome::Already);
     assert_eq!(replicas.one.claim(&id, "call").await.unwrap(), None, "a retry does not bring it back");
     assert_eq!(replicas.one.claim(&other, "call").await.unwrap(), Some(text("other")));
-    assert_eq!(replicas.one.waiting(&id).await.unwrap(), [Box::from("another")]);
+    assert_eq!(replicas.one.parked_keys(&id).await.unwrap(), [Box::from("another")]);
 }
 
-pub(super) async fn a_waiting_call_expires(fixture: &BackplaneFixture) {
+pub(super) async fn a_parked_call_expires(fixture: &BackplaneFixture) {
     let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     replicas.one.park(&id, "call", text("state"), fixture.ticks(5)).await.unwrap();
     fixture.pass(8).await;
-    assert!(replicas.other.waiting(&id).await.unwrap().is_empty());
+    assert!(replicas.other.parked_keys(&id).await.unwrap().is_empty());
+    assert_eq!(replicas.other.parked(&id, "call").await.unwrap(), None);
     assert_eq!(replicas.other.claim(&id, "call").await.unwrap(), None);
     let parked = replicas.one.park(&id, "call", text("new"), fixture.ticks(5)).await.unwrap();
     assert_eq!(parked, ParkOutcome::Parked);
     assert_eq!(replicas.other.claim(&id, "call").await.unwrap(), Some(text("new")));
 }
 
-pub(super) async fn waiting_calls_have_a_limit(fixture: &BackplaneFixture) {
-    let settings = BackplaneSettings { waiting: 2, ..BackplaneSettings::default() };
+pub(super) async fn parked_calls_have_a_limit(fixture: &BackplaneFixture) {
+    let settings = BackplaneSettings { parked_calls: 2, ..BackplaneSettings::default() };
     let (replicas, id) = fixture.session(settings).await;
     let park = async |call: &str| replicas.one.park(&id, call, text("x"), fixture.ticks(100)).await.unwrap();
     assert_eq!(park("a").await, ParkOutcome::Parked);
@@ -213,32 +222,26 @@ pub(super) async fn a_writer_hears_why_it_should_stop(fixture: &BackplaneFixture
     let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let one = Arc::clone(&replicas.one);
     let cancelled = Writer::open(&one, &id, 1).await;
-    let fenced = Writer::open(&one, &id, 2).await;
     let ended = Writer::open(&one, &id, 3).await;
     let forgotten = Writer::open(&one, &id, 4).await;
-    fixture.never("it may go on", one.writer_stopped(&cancelled.stream, cancelled.epoch)).await;
+    fixture.never("it may go on", one.writer_stopped(&cancelled.stream)).await;
     let act = async {
         fixture.pass(1).await;
         assert_eq!(cancelled.event(1).await, AppendOutcome::Stored);
         replicas.other.cancel(&id, &request(1)).await.unwrap();
-        replicas.other.take_over(&fenced.stream).await.unwrap();
         ended.end(1).await;
-        assert!(replicas.other.forget(&forgotten.stream, forgotten.epoch).await.unwrap());
+        assert!(replicas.other.forget(&forgotten.stream).await.unwrap());
     };
     let all = async {
         tokio::join!(
-            one.writer_stopped(&cancelled.stream, cancelled.epoch),
-            one.writer_stopped(&fenced.stream, fenced.epoch),
-            one.writer_stopped(&ended.stream, ended.epoch),
-            one.writer_stopped(&forgotten.stream, forgotten.epoch),
+            one.writer_stopped(&cancelled.stream),
+            one.writer_stopped(&ended.stream),
+            one.writer_stopped(&forgotten.stream),
             act
         )
     };
-    let (first, second, third, fourth, ()) = fixture.soon("the reasons", all).await;
+    let (first, second, third, ()) = fixture.soon("the reasons", all).await;
     assert_eq!(first.unwrap(), WriterStop::Cancelled);
-    assert_eq!(second.unwrap(), WriterStop::Fenced);
-    assert_eq!(third.unwrap(), WriterStop::Ended);
-    assert_eq!(fourth.unwrap(), WriterStop::Unknown);
-    let wrong = Epoch(cancelled.epoch.0 + 1);
-    assert_eq!(one.writer_stopped(&cancelled.stream, wrong).await.unwrap(), WriterStop::Fenced);
+    assert_eq!(second.unwrap(), WriterStop::Ended);
+    assert_eq!(third.unwrap(), WriterStop::Unknown);
 }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_server::backplane::{
-    AppendOutcome, Backplane, BackplaneSettings, CreateOutcome, Epoch, EventKind, NewSession,
-    OpenStreamOutcome, ReadFrom, ReadOutcome, SessionId, StreamKey, StreamReader,
+    AppendOutcome, Backplane, BackplaneSettings, CreateOutcome, EventKind, NewSession, OpenStreamOutcome,
+    ReadFrom, ReadOutcome, SessionId, StreamKey, StreamReader,
 };
 
 /// Makes backplanes for the cases.
@@ -111,23 +111,22 @@ pub(crate) fn kilobyte(number: u64) -> Bytes {
 pub(crate) struct Writer {
     pub(crate) backplane: Arc<dyn Backplane>,
     pub(crate) stream: StreamKey,
-    pub(crate) epoch: Epoch,
 }
 
 impl Writer {
     /// Opens a stream for a request.
     pub(crate) async fn open(backplane: &Arc<dyn Backplane>, session: &SessionId, id: i64) -> Self {
         match backplane.open_stream(session, Some(request(id))).await.unwrap() {
-            OpenStreamOutcome::Opened(number, epoch) => {
+            OpenStreamOutcome::Opened(number) => {
                 let stream = StreamKey::new(session.clone(), number);
-                Self { backplane: backplane.clone(), stream, epoch }
+                Self { backplane: backplane.clone(), stream }
             }
             refused => panic!("no stream: {refused:?}"),
         }
     }
 
     pub(crate) async fn append(&self, seq: u64, event: Bytes, kind: EventKind) -> AppendOutcome {
-        self.backplane.append(&self.stream, self.epoch, seq, event, kind).await.unwrap()
+        self.backplane.append(&self.stream, seq, event, kind).await.unwrap()
     }
 
     /// Adds an event that is its number.

@@ -60,34 +60,9 @@ impl Step {
 
 /// What can be done. What is here twice is done more often.
 const NAMES: &[&str] = &[
-    "open",
-    "next",
-    "next",
-    "next",
-    "any",
-    "any",
-    "final",
-    "take over",
-    "cancel",
-    "forget",
-    "stopped",
-    "attach",
-    "unread",
-    "read",
-    "read",
-    "read",
-    "detach",
-    "post",
-    "post",
-    "park",
-    "claim",
-    "once",
-    "expect",
-    "answer",
-    "collect",
-    "bump",
-    "pass",
-    "sweep",
+    "open", "next", "next", "next", "any", "any", "final", "cancel", "forget", "stopped", "attach", "unread",
+    "read", "read", "read", "detach", "post", "post", "park", "claim", "once", "expect", "answer", "collect",
+    "bump", "pass", "sweep",
 ];
 
 /// The session as it should be.
@@ -122,7 +97,7 @@ struct Question {
 
 impl<'a> World<'a> {
     fn new(fixture: &'a BackplaneFixture, replicas: Replicas, session: SessionId) -> Self {
-        let standing = (StreamNumber::GET, Stream::new(None, None, STREAM_BYTES));
+        let standing = (StreamNumber::GET, Stream::new(None, STREAM_BYTES));
         Self {
             fixture,
             replicas,
@@ -145,7 +120,7 @@ impl<'a> World<'a> {
         match step.name() {
             "open" => self.open(replica, step).await,
             name @ ("next" | "any" | "final") => self.append(replica, step, name).await,
-            name @ ("take over" | "forget" | "stopped") => self.own(replica, step, name).await,
+            name @ ("forget" | "stopped") => self.own(replica, step, name).await,
             "cancel" => {
                 let id = some_request(step);
                 let expected =
@@ -189,9 +164,9 @@ impl<'a> World<'a> {
     async fn open(&mut self, replica: &Arc<dyn Backplane>, step: Step) -> bool {
         let id = some_request(step);
         let opened = replica.open_stream(&self.session, Some(id.clone())).await.unwrap();
-        let OpenStreamOutcome::Opened(number, epoch) = opened else { return false };
+        let OpenStreamOutcome::Opened(number) = opened else { return false };
         let fresh = self.streams.iter().all(|(other, _)| *other != number);
-        self.streams.push((number, Stream::new(Some(id), Some(epoch), STREAM_BYTES)));
+        self.streams.push((number, Stream::new(Some(id), STREAM_BYTES)));
         fresh
     }
 
@@ -205,32 +180,25 @@ impl<'a> World<'a> {
         let Some(index) = self.written(step) else { return true };
         let (event, key, now) = (self.say(step), self.key(index), self.now);
         let stream = &mut self.streams[index].1;
-        let current = stream.epochs.len() - 1;
-        let (epoch, seq) = match name {
-            "any" => (step.pick(2, current + 1), step.pick(3, 256) as u64 % (stream.last() + 3)),
-            _ => (current, stream.last() + 1),
+        let seq = match name {
+            "any" => step.pick(3, 256) as u64 % (stream.last() + 3),
+            _ => stream.last() + 1,
         };
         let ends = name == "final" || (name == "any" && step.pick(4, 4) == 0);
         let kind = if ends { EventKind::Final } else { EventKind::Event };
-        let appended = replica.append(&key, stream.epochs[epoch].0, seq, event.clone(), kind).await.unwrap();
-        appended == stream.append(epoch, seq, event, kind, now)
+        let appended = replica.append(&key, seq, event.clone(), kind).await.unwrap();
+        appended == stream.append(seq, event, kind, now)
     }
 
     async fn own(&mut self, replica: &Arc<dyn Backplane>, step: Step, name: &str) -> bool {
         let Some(index) = self.written(step) else { return true };
         let key = self.key(index);
         let stream = &mut self.streams[index].1;
-        let place = step.pick(2, stream.epochs.len());
-        let epoch = stream.epochs[place].0;
         match name {
-            "take over" => {
-                let taken = replica.take_over(&key).await.unwrap();
-                stream.take_over(taken.map(|taken| (taken.epoch, taken.last, taken.ended)))
-            }
-            "forget" => replica.forget(&key, epoch).await.unwrap() == stream.forget(place),
-            _ => match stream.stop(place) {
+            "forget" => replica.forget(&key).await.unwrap() == stream.forget(),
+            _ => match stream.stop() {
                 Some(stop) => {
-                    self.fixture.soon("a stop", replica.writer_stopped(&key, epoch)).await.unwrap() == stop
+                    self.fixture.soon("a stop", replica.writer_stopped(&key)).await.unwrap() == stop
                 }
                 None => true,
             },
@@ -300,7 +268,7 @@ impl<'a> World<'a> {
         }
         self.calls.insert(call, Call { parked: self.now, state: Some(state) });
         let waiting = self.calls.values().filter(|call| call.state.is_some()).count();
-        parked == ParkOutcome::Parked && replica.waiting(&self.session).await.unwrap().len() == waiting
+        parked == ParkOutcome::Parked && replica.parked_keys(&self.session).await.unwrap().len() == waiting
     }
 
     async fn ask(&mut self, replica: &Arc<dyn Backplane>, step: Step, name: &str) -> bool {
@@ -357,10 +325,7 @@ impl<'a> World<'a> {
         let generation = replica.bump(&name).await.unwrap();
         self.topics.insert(topic, generation);
         let changes = self.fixture.soon("the change", replica.changes(newest)).await.unwrap();
-        generation > newest
-            && replica.generation(&name).await.unwrap() == generation
-            && changes.topics == [(name.into(), generation)]
-            && changes.latest == generation
+        generation > newest && changes.topics == [(name.into(), generation)] && changes.latest == generation
     }
 
     /// Time passes; reading the session keeps it open.

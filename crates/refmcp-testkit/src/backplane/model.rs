@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_server::backplane::{
-    AppendOutcome, AttachOutcome, Epoch, Event, EventKind, ReadFrom, ReadOutcome, ReaderToken, WriterStop,
+    AppendOutcome, AttachOutcome, Event, EventKind, ReadFrom, ReadOutcome, ReaderToken, WriterStop,
 };
 
 /// What may be counted for an event on top of its bytes.
@@ -14,8 +14,6 @@ const ALLOWANCE: usize = 256;
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) request: Option<RequestId>,
-    /// The epochs so far, each with the last event before it. The GET stream has none.
-    pub(super) epochs: Vec<(Epoch, u64)>,
     events: Vec<Bytes>,
     end: Option<End>,
     /// How far any reader has come.
@@ -35,9 +33,8 @@ enum End {
 }
 
 impl Stream {
-    pub(super) fn new(request: Option<RequestId>, epoch: Option<Epoch>, cap: usize) -> Self {
-        let epochs = epoch.map(|epoch| (epoch, 0)).into_iter().collect();
-        Self { request, epochs, events: vec![], end: None, read: 0, readers: vec![], away: false, cap }
+    pub(super) fn new(request: Option<RequestId>, cap: usize) -> Self {
+        Self { request, events: vec![], end: None, read: 0, readers: vec![], away: false, cap }
     }
 
     pub(super) fn last(&self) -> u64 {
@@ -75,24 +72,14 @@ impl Stream {
         following.map(Bytes::len).sum::<usize>() > self.cap
     }
 
-    pub(super) fn append(
-        &mut self,
-        epoch: usize,
-        seq: u64,
-        event: Bytes,
-        kind: EventKind,
-        now: u32,
-    ) -> AppendOutcome {
+    pub(super) fn append(&mut self, seq: u64, event: Bytes, kind: EventKind, now: u32) -> AppendOutcome {
         match self.end {
             Some(End::Forgotten) => return AppendOutcome::Unknown,
             Some(End::Buried) => return AppendOutcome::Ended,
             _ => {}
         }
-        if epoch + 1 != self.epochs.len() {
-            return AppendOutcome::Fenced;
-        }
         let last = self.last();
-        if seq <= last && seq > self.epochs[epoch].1 {
+        if (1..=last).contains(&seq) {
             return AppendOutcome::Already;
         }
         match self.end {
@@ -112,19 +99,6 @@ impl Stream {
         self.events.push(event);
     }
 
-    /// A new writer has this epoch; gives whether that is right.
-    pub(super) fn take_over(&mut self, taken: Option<(Epoch, u64, bool)>) -> bool {
-        let Some((epoch, last, ended)) = taken else { return self.is_gone() };
-        let current = self.epochs.last().map(|(epoch, _)| *epoch);
-        if self.end.is_none() {
-            self.epochs.push((epoch, last));
-        }
-        !self.is_gone()
-            && last == self.last()
-            && ended == self.end.is_some()
-            && ended == (current == Some(epoch))
-    }
-
     pub(super) fn cancel(&mut self, request: &RequestId, now: u32) -> bool {
         let runs = self.end.is_none() && self.request.as_ref() == Some(request);
         if runs {
@@ -133,8 +107,8 @@ impl Stream {
         runs
     }
 
-    pub(super) fn forget(&mut self, epoch: usize) -> bool {
-        let runs = self.end.is_none() && epoch + 1 == self.epochs.len();
+    pub(super) fn forget(&mut self) -> bool {
+        let runs = self.end.is_none();
         if runs {
             self.end = Some(End::Forgotten);
         }
@@ -142,10 +116,9 @@ impl Stream {
     }
 
     /// Why a writer must stop; `None` when it need not.
-    pub(super) fn stop(&self, epoch: usize) -> Option<WriterStop> {
+    pub(super) fn stop(&self) -> Option<WriterStop> {
         match self.end {
             Some(End::Forgotten | End::Buried) => Some(WriterStop::Unknown),
-            _ if epoch + 1 != self.epochs.len() => Some(WriterStop::Fenced),
             Some(End::Cancelled(_)) => Some(WriterStop::Cancelled),
             Some(End::Final(_)) => Some(WriterStop::Ended),
             None => None,

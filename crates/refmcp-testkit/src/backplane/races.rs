@@ -25,7 +25,6 @@ pub const RACES: &[Case] = &[
     Case { name: "one_creates_a_session", run: |fixture| Box::pin(one_creates_a_session(fixture)) },
     Case { name: "no_change_of_facts_is_lost", run: |fixture| Box::pin(no_change_of_facts_is_lost(fixture)) },
     Case { name: "one_retry_is_stored", run: |fixture| Box::pin(one_retry_is_stored(fixture)) },
-    Case { name: "one_writer_remains", run: |fixture| Box::pin(one_writer_remains(fixture)) },
     Case { name: "one_reader_remains", run: |fixture| Box::pin(one_reader_remains(fixture)) },
     Case { name: "readers_follow_a_writer", run: |fixture| Box::pin(readers_follow_a_writer(fixture)) },
     Case { name: "posts_have_numbers_without_holes", run: |fixture| Box::pin(posts_have_numbers(fixture)) },
@@ -114,8 +113,7 @@ async fn one_retry_is_stored(fixture: &BackplaneFixture) {
             let writer = writer.clone();
             async move {
                 let said = text(&number.to_string());
-                let appended =
-                    backplane.append(&writer.stream, writer.epoch, seq, said.clone(), EventKind::Event);
+                let appended = backplane.append(&writer.stream, seq, said.clone(), EventKind::Event);
                 (appended.await.unwrap(), said)
             }
         })
@@ -127,31 +125,6 @@ async fn one_retry_is_stored(fixture: &BackplaneFixture) {
             results.iter().filter(|(appended, _)| *appended == AppendOutcome::Already).count(),
             RIVALS - 1
         );
-    }
-}
-
-async fn one_writer_remains(fixture: &BackplaneFixture) {
-    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
-    for round in 0..ROUNDS {
-        let writer = Writer::open(&replicas.one, &id, 1).await;
-        let stream = writer.stream.clone();
-        let results = compete(&replicas, move |backplane, _| {
-            let stream = stream.clone();
-            async move {
-                let taken = backplane.take_over(&stream).await.unwrap().unwrap();
-                let end =
-                    backplane.append(&stream, taken.epoch, taken.last + 1, text("end"), EventKind::Final);
-                (taken.ended, end.await.unwrap())
-            }
-        })
-        .await;
-        let ends = results.iter().filter(|(_, appended)| *appended == AppendOutcome::Stored).count();
-        assert_eq!(ends, 1, "{round}: {results:?}");
-        for (ended, appended) in &results {
-            let lost = matches!(appended, AppendOutcome::Fenced);
-            let late = *ended && matches!(appended, AppendOutcome::Ended);
-            assert!(*appended == AppendOutcome::Stored || lost || late, "{results:?}");
-        }
     }
 }
 
@@ -177,7 +150,7 @@ async fn one_reader_remains(fixture: &BackplaneFixture) {
             }
         }
         assert_eq!(reading, 1);
-        assert!(replicas.one.forget(&writer.stream, writer.epoch).await.unwrap());
+        assert!(replicas.one.forget(&writer.stream).await.unwrap());
     }
 }
 
@@ -323,15 +296,14 @@ async fn an_end_or_a_cancellation(fixture: &BackplaneFixture) {
         let results = compete(&replicas, move |backplane, rival| {
             let writer = writer.clone();
             async move {
-                let Writer { stream, epoch, .. } = &writer;
+                let stream = &writer.stream;
                 match rival % 3 {
                     0 => {
-                        let end =
-                            backplane.append(stream, *epoch, 1, text("end"), EventKind::Final).await.unwrap();
+                        let end = backplane.append(stream, 1, text("end"), EventKind::Final).await.unwrap();
                         end == AppendOutcome::Stored
                     }
                     1 => backplane.cancel(&stream.session, &request(number)).await.unwrap() == 1,
-                    _ => backplane.forget(stream, *epoch).await.unwrap(),
+                    _ => backplane.forget(stream).await.unwrap(),
                 }
             }
         })
@@ -354,9 +326,7 @@ async fn closing_wins(fixture: &BackplaneFixture) {
                     return backplane.close_session(&id).await.unwrap();
                 }
                 for seq in 1..=5 {
-                    let _ = backplane
-                        .append(&writer.stream, writer.epoch, seq, text("x"), EventKind::Event)
-                        .await;
+                    let _ = backplane.append(&writer.stream, seq, text("x"), EventKind::Event).await;
                     let _ = backplane.park(&id, &seq.to_string(), text("x"), std::time::Duration::MAX).await;
                     let _ = backplane.post(&id, PostKey(seq.into()), text("x")).await;
                 }
@@ -367,6 +337,6 @@ async fn closing_wins(fixture: &BackplaneFixture) {
         assert_eq!(count(&closed, &true), 1);
         assert_eq!(replicas.other.session(&id).await.unwrap(), None);
         assert_eq!(writer.event(1).await, AppendOutcome::Unknown);
-        assert!(replicas.one.waiting(&id).await.unwrap().is_empty());
+        assert!(replicas.one.parked_keys(&id).await.unwrap().is_empty());
     }
 }

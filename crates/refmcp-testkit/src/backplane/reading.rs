@@ -225,13 +225,13 @@ pub(super) async fn a_full_session_keeps_unread_ends(fixture: &BackplaneFixture)
     let (replicas, id) = fixture.session(settings).await;
     let mut kept = Vec::new();
     for number in 0..200 {
-        let OpenStreamOutcome::Opened(stream, epoch) =
+        let OpenStreamOutcome::Opened(stream) =
             replicas.one.open_stream(&id, Some(request(number))).await.unwrap()
         else {
             break;
         };
         let stream = StreamKey::new(id.clone(), stream);
-        match replicas.one.append(&stream, epoch, 1, kilobyte(1), EventKind::Final).await.unwrap() {
+        match replicas.one.append(&stream, 1, kilobyte(1), EventKind::Final).await.unwrap() {
             AppendOutcome::Stored => kept.push(stream),
             AppendOutcome::Full => break,
             other => panic!("{other:?}"),

@@ -78,7 +78,7 @@ pub(super) async fn a_session_stays_while_a_reader_waits(fixture: &BackplaneFixt
         let wait = async {
             match waits {
                 "reader" => drop(reading.next().await),
-                "writer" => drop(one.writer_stopped(&writer.stream, writer.epoch).await),
+                "writer" => drop(one.writer_stopped(&writer.stream).await),
                 _ => drop(one.wait_response(&id, &request(1)).await),
             }
         };
@@ -133,10 +133,9 @@ pub(super) async fn a_closed_session_is_unknown_with_all_in_it(fixture: &Backpla
     assert_eq!(one.open_stream(&id, None).await.unwrap(), OpenStreamOutcome::Unknown);
     assert_eq!(writer.event(2).await, AppendOutcome::Unknown);
     assert_eq!(one.post(&id, PostKey(1), text("")).await.unwrap(), PostOutcome::Unknown);
-    assert_eq!(one.take_over(&writer.stream).await.unwrap(), None);
-    assert!(!one.forget(&writer.stream, writer.epoch).await.unwrap());
+    assert!(!one.forget(&writer.stream).await.unwrap());
     assert_eq!(
-        fixture.soon("the end", one.writer_stopped(&writer.stream, writer.epoch)).await.unwrap(),
+        fixture.soon("the end", one.writer_stopped(&writer.stream)).await.unwrap(),
         WriterStop::Unknown
     );
     assert_eq!(one.cancel(&id, &request(1)).await.unwrap(), 0);
@@ -154,7 +153,7 @@ pub(super) async fn a_closed_session_is_unknown_with_all_in_it(fixture: &Backpla
     );
     assert_eq!(one.park(&id, "other", text(""), fixture.ticks(1)).await.unwrap(), ParkOutcome::Unknown);
     assert_eq!(one.claim(&id, "call").await.unwrap(), None);
-    assert!(one.waiting(&id).await.unwrap().is_empty());
+    assert!(one.parked_keys(&id).await.unwrap().is_empty());
 
     fixture.open(&replicas, "a").await;
     assert_eq!(one.claim(&id, "call").await.unwrap(), None, "a new session has nothing of the old one");
@@ -176,7 +175,7 @@ pub(super) async fn closing_a_session_wakes_its_waiters(fixture: &BackplaneFixtu
         .soon("the end", async {
             tokio::join!(
                 reading.next(),
-                one.writer_stopped(&writer.stream, writer.epoch),
+                one.writer_stopped(&writer.stream),
                 one.wait_response(&id, &question),
                 close
             )

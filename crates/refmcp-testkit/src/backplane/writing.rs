@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use refmcp_server::backplane::{
-    AppendOutcome, AttachOutcome, BackplaneSettings, Epoch, EventKind, OpenStreamOutcome, PostKey,
-    PostOutcome, ReadFrom, ReadOutcome, StreamKey, StreamNumber, TakeOver,
+    AppendOutcome, AttachOutcome, BackplaneSettings, EventKind, OpenStreamOutcome, PostKey, PostOutcome,
+    ReadFrom, ReadOutcome, StreamKey, StreamNumber,
 };
 
 use super::fixture::{BackplaneFixture, Writer, drain, kilobyte, numbers, reader, request, text};
@@ -72,57 +72,22 @@ pub(super) async fn nothing_follows_the_end(fixture: &BackplaneFixture) {
     assert_eq!(reading.try_next().await.unwrap(), ReadOutcome::End, "it stays at its end");
 }
 
-pub(super) async fn a_new_writer_keeps_the_old_one_out(fixture: &BackplaneFixture) {
-    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
-    let old = Writer::open(&replicas.one, &id, 1).await;
-    old.events(2).await;
-    let taken = replicas.other.take_over(&old.stream).await.unwrap().unwrap();
-    assert_eq!((taken.last, taken.ended), (2, false));
-    assert_ne!(taken.epoch, old.epoch);
-    let new = Writer { epoch: taken.epoch, ..old.clone() };
-    for seq in [1, 2, 3] {
-        assert_eq!(old.event(seq).await, AppendOutcome::Fenced);
-        assert_eq!(old.end(seq).await, AppendOutcome::Fenced);
-    }
-    // Numbers of the old writer belong to what the old writer said.
-    assert_eq!(new.append(2, text("other"), EventKind::Event).await, AppendOutcome::Gap { last: 2 });
-    assert_eq!(new.end(3).await, AppendOutcome::Stored);
-    assert_eq!(new.end(3).await, AppendOutcome::Already);
-    assert_eq!(old.end(3).await, AppendOutcome::Fenced);
-    let mut reading = reader(&replicas.one, &old.stream, ReadFrom::After(0)).await;
-    assert_eq!(numbers(&mut reading).await, (vec![1, 2, 3], ReadOutcome::End));
-    let unknown = StreamKey::new(id, StreamNumber(1_000_000));
-    assert_eq!(replicas.one.take_over(&unknown).await.unwrap(), None);
-}
-
-pub(super) async fn a_stream_that_has_ended_keeps_its_writer(fixture: &BackplaneFixture) {
-    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
-    let writer = Writer::open(&replicas.one, &id, 1).await;
-    assert_eq!(writer.end(1).await, AppendOutcome::Stored);
-    let taken = replicas.other.take_over(&writer.stream).await.unwrap();
-    assert_eq!(taken, Some(TakeOver { epoch: writer.epoch, last: 1, ended: true }));
-    assert_eq!(writer.end(1).await, AppendOutcome::Already, "its retry still finds out that it got through");
-}
-
 pub(super) async fn a_forgotten_stream_is_answered_once(fixture: &BackplaneFixture) {
     let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
-    assert!(replicas.one.forget(&writer.stream, writer.epoch).await.unwrap());
-    assert!(!replicas.other.forget(&writer.stream, writer.epoch).await.unwrap());
+    assert!(replicas.one.forget(&writer.stream).await.unwrap());
+    assert!(!replicas.other.forget(&writer.stream).await.unwrap());
     assert_eq!(writer.event(1).await, AppendOutcome::Unknown);
     assert_eq!(replicas.one.cancel(&id, &request(1)).await.unwrap(), 0);
     let gone = replicas.one.attach(&writer.stream, ReadFrom::After(0)).await.unwrap();
     assert_eq!(gone, AttachOutcome::Gone { request: None });
 
-    let fenced = Writer::open(&replicas.one, &id, 2).await;
-    replicas.other.take_over(&fenced.stream).await.unwrap().unwrap();
-    assert!(!replicas.one.forget(&fenced.stream, fenced.epoch).await.unwrap());
     let cancelled = Writer::open(&replicas.one, &id, 3).await;
     assert_eq!(replicas.other.cancel(&id, &request(3)).await.unwrap(), 1);
-    assert!(!replicas.one.forget(&cancelled.stream, cancelled.epoch).await.unwrap());
+    assert!(!replicas.one.forget(&cancelled.stream).await.unwrap());
     let ended = Writer::open(&replicas.one, &id, 4).await;
     ended.end(1).await;
-    assert!(!replicas.one.forget(&ended.stream, ended.epoch).await.unwrap());
+    assert!(!replicas.one.forget(&ended.stream).await.unwrap());
 }
 
 pub(super) async fn streams_have_a_limit(fixture: &BackplaneFixture) {
@@ -141,7 +106,7 @@ pub(super) async fn streams_have_a_limit(fixture: &BackplaneFixture) {
     let gone = replicas.one.attach(&second.stream, ReadFrom::After(0)).await.unwrap();
     assert_eq!(gone, AttachOutcome::Gone { request: Some(request(2)) });
     assert_eq!(first.event(1).await, AppendOutcome::Stored);
-    assert!(replicas.one.forget(&third.stream, third.epoch).await.unwrap());
+    assert!(replicas.one.forget(&third.stream).await.unwrap());
     Writer::open(&replicas.other, &id, 5).await;
 }
 
@@ -180,13 +145,9 @@ pub(super) async fn the_get_stream_has_no_single_writer(fixture: &BackplaneFixtu
     let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let standing = StreamKey::get_stream(id.clone());
     replicas.one.post(&id, PostKey(1), text("a")).await.unwrap();
-    assert_eq!(replicas.one.take_over(&standing).await.unwrap(), None);
-    for epoch in [0, 1, 2] {
-        let appended =
-            replicas.one.append(&standing, Epoch(epoch), 2, text("b"), EventKind::Final).await.unwrap();
-        assert_eq!(appended, AppendOutcome::Unknown);
-        assert!(!replicas.one.forget(&standing, Epoch(epoch)).await.unwrap());
-    }
+    let appended = replicas.one.append(&standing, 2, text("b"), EventKind::Final).await.unwrap();
+    assert_eq!(appended, AppendOutcome::Unknown);
+    assert!(!replicas.one.forget(&standing).await.unwrap());
     let mut reading = reader(&replicas.one, &standing, ReadFrom::After(0)).await;
     assert_eq!(numbers(&mut reading).await, (vec![1], ReadOutcome::Nothing));
 }

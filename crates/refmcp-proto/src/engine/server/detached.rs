@@ -75,6 +75,11 @@ impl DetachedCall {
         &self.state
     }
 
+    /// How often its handler has run with all of its input.
+    pub fn round(&self) -> u32 {
+        self.round
+    }
+
     /// The call for its handler, as often as it is to run; `None` while it is not.
     pub fn dispatch(&self, config: &EngineConfig) -> Option<Box<Dispatch>> {
         (self.state == DetachedState::Working).then(|| {

@@ -10,8 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::backplane::{
-    AppendOutcome, AttachOutcome, Epoch, Event, EventKind, PostKey, ReadFrom, ReadOutcome, ReaderToken,
-    WriterStop,
+    AppendOutcome, AttachOutcome, Event, EventKind, PostKey, ReadFrom, ReadOutcome, ReaderToken, WriterStop,
 };
 
 /// What an event costs besides its bytes.
@@ -27,9 +26,6 @@ const BATCH_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) request: Option<RequestId>,
-    epoch: u64,
-    /// The last event before the writer of this epoch.
-    epoch_after: u64,
     /// How many events are no longer here.
     gone: u64,
     events: VecDeque<Kept>,
@@ -84,8 +80,6 @@ impl Log {
     pub(super) fn new(request: Option<RequestId>) -> Self {
         Self {
             request,
-            epoch: 1,
-            epoch_after: 0,
             gone: 0,
             events: VecDeque::new(),
             bytes: 0,
@@ -97,10 +91,6 @@ impl Log {
             news: Arc::new(Notify::new()),
             stop: Arc::new(Notify::new()),
         }
-    }
-
-    pub(super) fn epoch(&self) -> Epoch {
-        Epoch(self.epoch)
     }
 
     /// The number of the last event.
@@ -128,12 +118,9 @@ impl Log {
     }
 
     /// Why an event with this number cannot be added; `None` when it can.
-    pub(super) fn refusal(&self, epoch: Epoch, seq: u64) -> Option<AppendOutcome> {
+    pub(super) fn refusal(&self, seq: u64) -> Option<AppendOutcome> {
         let last = self.last();
-        if epoch.0 != self.epoch {
-            return Some(AppendOutcome::Fenced);
-        }
-        if seq <= last && seq > self.epoch_after {
+        if (1..=last).contains(&seq) {
             return Some(AppendOutcome::Already);
         }
         match self.end {
@@ -181,16 +168,6 @@ impl Log {
         Some(cost)
     }
 
-    /// A new writer begins. One that has ended needs none.
-    pub(super) fn take_over(&mut self) -> Epoch {
-        if self.end.is_none() {
-            self.epoch += 1;
-            self.epoch_after = self.last();
-            self.stop.notify_waiters();
-        }
-        self.epoch()
-    }
-
     /// Ends without a final event; `false` when it had ended.
     pub(super) fn cancel(&mut self, now: Instant) -> bool {
         if self.end.is_some() {
@@ -202,13 +179,8 @@ impl Log {
     }
 
     /// Why a writer should stop; `None` when it need not.
-    pub(super) fn stop(&self, epoch: Epoch) -> Option<WriterStop> {
-        match self.end {
-            _ if epoch.0 != self.epoch => Some(WriterStop::Fenced),
-            Some(End { cancelled: true, .. }) => Some(WriterStop::Cancelled),
-            Some(End { cancelled: false, .. }) => Some(WriterStop::Ended),
-            None => None,
-        }
+    pub(super) fn stop(&self) -> Option<WriterStop> {
+        self.end.map(|end| if end.cancelled { WriterStop::Cancelled } else { WriterStop::Ended })
     }
 
     /// Wakes the reader and the writer.

@@ -9,9 +9,8 @@
 
 mod budget;
 mod log;
-mod parked_calls;
-mod pending_requests;
 mod session;
+mod slots;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -30,12 +29,12 @@ use tokio::sync::futures::OwnedNotified;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    AppendOutcome, AttachOutcome, Backplane, BackplaneSettings, CreateOutcome, DeliverOutcome, Epoch,
-    EventKind, ExpectOutcome, NewSession, OnceOutcome, OpenStreamOutcome, ParkOutcome, PostKey, PostOutcome,
-    ReadFrom, ReadOutcome, ReaderToken, ResponseOutcome, Result, SessionId, SessionRecord, StreamKey,
-    TakeOver, TopicChanges, UpdateOutcome, WriterStop,
+    AppendOutcome, AttachOutcome, Backplane, BackplaneSettings, CreateOutcome, DeliverOutcome, EventKind,
+    ExpectOutcome, NewSession, OnceOutcome, OpenStreamOutcome, ParkOutcome, PostKey, PostOutcome, ReadFrom,
+    ReadOutcome, ReaderToken, ResponseOutcome, Result, SessionId, SessionRecord, StreamKey, TopicChanges,
+    UpdateOutcome, WriterStop,
 };
-use pending_requests::Collected;
+use slots::{Added, Slot};
 use store::Sessions;
 use topics::{Keys, Topics};
 
@@ -127,13 +126,12 @@ impl Backplane for MemoryBackplane {
     async fn append(
         &self,
         stream: &StreamKey,
-        epoch: Epoch,
         seq: u64,
         event: Bytes,
         kind: EventKind,
     ) -> Result<AppendOutcome> {
         let appended = self.sessions.with_room(&stream.session, AppendOutcome::Full, |session, now| {
-            session.append(stream.number, (epoch, seq), &event, kind, now)
+            session.append(stream.number, seq, &event, kind, now)
         });
         Ok(appended.unwrap_or(AppendOutcome::Unknown))
     }
@@ -145,21 +143,16 @@ impl Backplane for MemoryBackplane {
         Ok(posted.unwrap_or(PostOutcome::Unknown))
     }
 
-    async fn take_over(&self, stream: &StreamKey) -> Result<Option<TakeOver>> {
-        Ok(self.sessions.used(&stream.session, |session, _| session.take_over(stream.number)).flatten())
-    }
-
-    async fn forget(&self, stream: &StreamKey, epoch: Epoch) -> Result<bool> {
-        let forgotten =
-            self.sessions.used(&stream.session, |session, _| session.forget(stream.number, epoch));
+    async fn forget(&self, stream: &StreamKey) -> Result<bool> {
+        let forgotten = self.sessions.used(&stream.session, |session, _| session.forget(stream.number));
         Ok(forgotten.unwrap_or(false))
     }
 
-    async fn writer_stopped(&self, stream: &StreamKey, epoch: Epoch) -> Result<WriterStop> {
+    async fn writer_stopped(&self, stream: &StreamKey) -> Result<WriterStop> {
         loop {
             let found = self.sessions.awaited(&stream.session, |session, _| {
                 let Some(log) = session.stream(stream.number) else { return Ok(WriterStop::Unknown) };
-                log.stop(epoch).ok_or_else(|| hear(&log.stop))
+                log.stop().ok_or_else(|| hear(&log.stop))
             });
             match found.unwrap_or(Ok(WriterStop::Unknown)) {
                 Ok(stop) => return Ok(stop),
@@ -206,17 +199,11 @@ impl Backplane for MemoryBackplane {
         within: Duration,
     ) -> Result<ExpectOutcome> {
         let expected = self.sessions.with_room(session, ExpectOutcome::Full, |session, now| {
-            if session.pending.knows(request, now) {
-                return Ok(ExpectOutcome::Expected);
-            }
-            let (free, freed) = session.pending.place(request, self.settings.pending_requests, now);
-            session.give(freed);
-            if !free {
-                return Ok(ExpectOutcome::Full);
-            }
-            session.take(pending_requests::cost(request))?;
-            session.pending.ask(request, within, self.settings.late, now);
-            Ok(ExpectOutcome::Expected)
+            let deadline = later(now, within);
+            let slot = Slot::awaited(deadline, later(deadline, self.settings.late));
+            let most = self.settings.pending_requests;
+            let added = session.add_slot(|session| &mut session.responses, request, slot, most, now)?;
+            Ok(if added == Added::Full { ExpectOutcome::Full } else { ExpectOutcome::Expected })
         });
         Ok(expected.unwrap_or(ExpectOutcome::Unknown))
     }
@@ -227,27 +214,33 @@ impl Backplane for MemoryBackplane {
         request: &RequestId,
         body: Bytes,
     ) -> Result<DeliverOutcome> {
-        let answer = self.sessions.with_room(session, DeliverOutcome::Full, |session, now| {
-            if let Some(refusal) = session.pending.refusal(request, now) {
-                return Ok(refusal);
+        let delivered = self.sessions.with_room(session, DeliverOutcome::Full, |session, now| match session
+            .responses
+            .is_awaited(request, now)
+        {
+            None => Ok(DeliverOutcome::Unknown),
+            Some(false) => Ok(DeliverOutcome::Late),
+            Some(true) => {
+                session.take(body.len())?;
+                session.responses.fill(request, body.clone());
+                Ok(DeliverOutcome::Taken)
             }
-            session.take(body.len())?;
-            session.pending.answer(request, body.clone());
-            Ok(DeliverOutcome::Taken)
         });
-        Ok(answer.unwrap_or(DeliverOutcome::Unknown))
+        Ok(delivered.unwrap_or(DeliverOutcome::Unknown))
     }
 
     async fn wait_response(&self, session: &SessionId, request: &RequestId) -> Result<ResponseOutcome> {
         loop {
-            let found =
-                self.sessions.awaited(session, |session, now| match session.pending.collect(request, now) {
-                    Collected::Is(answered, freed) => {
-                        session.give(freed);
-                        Ok(answered)
-                    }
-                    Collected::Not(deadline, news) => Err((deadline, hear(&news))),
-                });
+            let found = self.sessions.awaited(session, |session, now| {
+                if let Some(body) = session.take_slot(|session| &mut session.responses, request, now) {
+                    return Ok(ResponseOutcome::Body(body));
+                }
+                match session.responses.next_fill(request, now) {
+                    None => Ok(ResponseOutcome::Unknown),
+                    Some((deadline, _)) if now >= deadline => Ok(ResponseOutcome::Overdue),
+                    Some((deadline, news)) => Err((deadline, hear(&news))),
+                }
+            });
             match found.unwrap_or(Ok(ResponseOutcome::Unknown)) {
                 Ok(answered) => return Ok(answered),
                 Err(((deadline, news), _waiting)) => {
@@ -266,40 +259,36 @@ impl Backplane for MemoryBackplane {
         ttl: Duration,
     ) -> Result<ParkOutcome> {
         let parked = self.sessions.with_room(session, ParkOutcome::Full, |session, now| {
-            if session.parked.knows(call, now) {
-                return Ok(ParkOutcome::Already);
-            }
-            let (free, freed) = session.parked.place(call, self.settings.waiting, now);
-            session.give(freed);
-            if !free {
-                return Ok(ParkOutcome::Full);
-            }
-            session.take(parked_calls::cost(call, &state))?;
-            session.parked.park(call, state.clone(), ttl, now);
-            Ok(ParkOutcome::Parked)
+            let slot = Slot::filled(state.clone(), later(now, ttl));
+            let most = self.settings.parked_calls;
+            let added = session.add_slot(|session| &mut session.parked, &call.into(), slot, most, now)?;
+            Ok(match added {
+                Added::New => ParkOutcome::Parked,
+                Added::Known => ParkOutcome::Already,
+                Added::Full => ParkOutcome::Full,
+            })
         });
         Ok(parked.unwrap_or(ParkOutcome::Unknown))
     }
 
+    async fn parked(&self, session: &SessionId, call: &str) -> Result<Option<Bytes>> {
+        Ok(self.sessions.used(session, |session, now| session.parked.get(&call.into(), now)).flatten())
+    }
+
     async fn claim(&self, session: &SessionId, call: &str) -> Result<Option<Bytes>> {
         let claimed = self.sessions.used(session, |session, now| {
-            let state = session.parked.claim(call, now)?;
-            session.give(state.len());
-            Some(state)
+            session.take_slot(|session| &mut session.parked, &call.into(), now)
         });
         Ok(claimed.flatten())
     }
 
-    async fn waiting(&self, session: &SessionId) -> Result<Vec<Box<str>>> {
-        Ok(self.sessions.used(session, |session, now| session.parked.waiting(now)).unwrap_or_default())
+    async fn parked_keys(&self, session: &SessionId) -> Result<Vec<Box<str>>> {
+        let keys = self.sessions.used(session, |session, now| session.parked.filled_keys(now));
+        Ok(keys.unwrap_or_default())
     }
 
     async fn bump(&self, topic: &str) -> Result<u64> {
         Ok(self.topics.lock().bump(topic, self.settings.topics))
-    }
-
-    async fn generation(&self, topic: &str) -> Result<u64> {
-        Ok(self.topics.lock().generation(topic))
     }
 
     async fn latest(&self) -> Result<u64> {

@@ -12,12 +12,10 @@ use tokio::time::Instant;
 use super::budget::{NoRoom, SessionBudget};
 use super::later;
 use super::log::{self, Log};
-use super::parked_calls::ParkedCalls;
-use super::pending_requests::PendingRequests;
+use super::slots::{Added, Slot, Slots};
 use crate::backplane::{
-    AppendOutcome, AttachOutcome, BackplaneSettings, Epoch, EventKind, NewSession, OpenStreamOutcome,
-    PostKey, PostOutcome, ReadFrom, ReadOutcome, ReaderToken, SessionRecord, StreamNumber, TakeOver,
-    UpdateOutcome,
+    AppendOutcome, AttachOutcome, BackplaneSettings, EventKind, NewSession, OpenStreamOutcome, PostKey,
+    PostOutcome, ReadFrom, ReadOutcome, ReaderToken, SessionRecord, StreamNumber, UpdateOutcome,
 };
 
 /// What a session costs besides what is kept in it.
@@ -41,8 +39,10 @@ pub(super) struct Session {
     /// The streams that have ended, in that order.
     ended: VecDeque<StreamNumber>,
     tombstones: BTreeMap<StreamNumber, Option<RequestId>>,
-    pub(super) pending: PendingRequests,
-    pub(super) parked: ParkedCalls,
+    /// Responses to server requests.
+    pub(super) responses: Slots,
+    /// Detached calls.
+    pub(super) parked: Slots,
 }
 
 /// What a session costs to begin with.
@@ -73,8 +73,8 @@ impl Session {
             next: StreamNumber::GET.0 + 1,
             ended: VecDeque::new(),
             tombstones: BTreeMap::new(),
-            pending: PendingRequests::default(),
-            parked: ParkedCalls::default(),
+            responses: Slots::default(),
+            parked: Slots::default(),
         }
     }
 
@@ -111,9 +111,9 @@ impl Session {
         for log in std::mem::take(&mut self.streams).into_values() {
             log.wake();
         }
-        self.pending.wake();
-        self.pending = PendingRequests::default();
-        self.parked = ParkedCalls::default();
+        self.responses.wake();
+        self.responses = Slots::default();
+        self.parked = Slots::default();
         self.tombstones.clear();
         self.ended.clear();
         self.record.facts = Bytes::new();
@@ -136,7 +136,7 @@ impl Session {
     /// Gives back the rest of what is over, which is only looked for now and then.
     pub(super) fn sweep(&mut self, now: Instant) {
         self.settle(now);
-        let freed = self.pending.sweep(now) + self.parked.sweep(now);
+        let freed = self.responses.sweep(now) + self.parked.sweep(now);
         self.budget.give(freed);
     }
 
@@ -166,16 +166,14 @@ impl Session {
         self.take(log::cost(request))?;
         let number = StreamNumber(self.next);
         self.next += 1;
-        let log = Log::new(request.cloned());
-        let epoch = log.epoch();
-        self.streams.insert(number, log);
-        Ok(OpenStreamOutcome::Opened(number, epoch))
+        self.streams.insert(number, Log::new(request.cloned()));
+        Ok(OpenStreamOutcome::Opened(number))
     }
 
     pub(super) fn append(
         &mut self,
         number: StreamNumber,
-        (epoch, seq): (Epoch, u64),
+        seq: u64,
         event: &Bytes,
         kind: EventKind,
         now: Instant,
@@ -187,7 +185,7 @@ impl Session {
             let ended = self.tombstones.contains_key(&number);
             return Ok(if ended { AppendOutcome::Ended } else { AppendOutcome::Unknown });
         };
-        if let Some(refusal) = log.refusal(epoch, seq) {
+        if let Some(refusal) = log.refusal(seq) {
             return Ok(refusal);
         }
         if !self.make_room_in(number, event)? {
@@ -217,13 +215,8 @@ impl Session {
         self.streams.entry(StreamNumber::GET).or_insert_with(|| Log::new(None))
     }
 
-    pub(super) fn take_over(&mut self, number: StreamNumber) -> Option<TakeOver> {
-        let log = self.streams.get_mut(&number).filter(|_| number != StreamNumber::GET)?;
-        Some(TakeOver { epoch: log.take_over(), last: log.last(), ended: log.ended_at().is_some() })
-    }
-
-    pub(super) fn forget(&mut self, number: StreamNumber, epoch: Epoch) -> bool {
-        let running = self.stream(number).is_some_and(|log| log.stop(epoch).is_none());
+    pub(super) fn forget(&mut self, number: StreamNumber) -> bool {
+        let running = self.stream(number).is_some_and(|log| log.stop().is_none());
         if !running || number == StreamNumber::GET {
             return false;
         }
@@ -307,6 +300,36 @@ impl Session {
         }
         self.take(cost)?;
         Ok(true)
+    }
+
+    /// Adds a slot, if there is a place and room for it.
+    pub(super) fn add_slot(
+        &mut self,
+        slots: fn(&mut Self) -> &mut Slots,
+        key: &RequestId,
+        slot: Slot,
+        most: usize,
+        now: Instant,
+    ) -> Result<Added, NoRoom> {
+        let (added, freed) = slots(self).make_place(key, most, now);
+        self.give(freed);
+        if added == Added::New {
+            self.take(slot.cost(key))?;
+            slots(self).add(key, slot);
+        }
+        Ok(added)
+    }
+
+    /// Takes the value of a slot.
+    pub(super) fn take_slot(
+        &mut self,
+        slots: fn(&mut Self) -> &mut Slots,
+        key: &RequestId,
+        now: Instant,
+    ) -> Option<Bytes> {
+        let value = slots(self).take(key, now)?;
+        self.give(value.len());
+        Some(value)
     }
 
     /// Makes room of this size or as much as can be; gives how much it was.

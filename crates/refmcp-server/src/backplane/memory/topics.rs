@@ -42,10 +42,6 @@ impl Topics {
         self.latest
     }
 
-    pub(super) fn generation(&self, topic: &str) -> u64 {
-        self.generations.get(topic).copied().unwrap_or(self.floor)
-    }
-
     pub(super) fn latest(&self) -> u64 {
         self.latest
     }

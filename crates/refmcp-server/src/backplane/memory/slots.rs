@@ -1,0 +1,167 @@
+//! Slots: each has a key and one value, which is there at once or comes later, and is taken once. Responses to server
+//! requests come later; detached calls are there.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use refmcp_proto::jsonrpc::RequestId;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::log::id_bytes;
+
+/// Bytes that a slot costs besides its key and value.
+const SLOT: usize = 128;
+
+/// The slots of a session. Keys of detached calls are texts.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    slots: HashMap<RequestId, Slot>,
+    /// Made at the first wait; most sessions have no server requests.
+    filled: OnceLock<Arc<Notify>>,
+}
+
+/// A slot.
+#[derive(Debug)]
+pub(super) struct Slot {
+    /// Until then a value is awaited.
+    deadline: Instant,
+    /// Until then the key is known, and the value can be taken.
+    remembered: Instant,
+    value: SlotValue,
+}
+
+#[derive(Debug)]
+enum SlotValue {
+    Awaited,
+    Filled(Bytes),
+    Taken,
+}
+
+/// What became of a new slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Added {
+    /// It is there.
+    New,
+    /// The key is in use or was used, and nothing has changed.
+    Known,
+    /// There are as many as there may be.
+    Full,
+}
+
+impl Slot {
+    /// A slot whose value comes later.
+    pub(super) fn awaited(deadline: Instant, remembered: Instant) -> Self {
+        Self { deadline, remembered, value: SlotValue::Awaited }
+    }
+
+    /// A slot with a value.
+    pub(super) fn filled(value: Bytes, expires: Instant) -> Self {
+        Self { deadline: expires, remembered: expires, value: SlotValue::Filled(value) }
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        match self.value {
+            SlotValue::Awaited => now >= self.deadline,
+            SlotValue::Filled(_) => false,
+            SlotValue::Taken => true,
+        }
+    }
+
+    /// Bytes that it costs under this key.
+    pub(super) fn cost(&self, key: &RequestId) -> usize {
+        let value = match &self.value {
+            SlotValue::Filled(value) => value.len(),
+            SlotValue::Awaited | SlotValue::Taken => 0,
+        };
+        SLOT + id_bytes(key) + value
+    }
+}
+
+impl Slots {
+    fn known(&self, key: &RequestId, now: Instant) -> Option<&Slot> {
+        self.slots.get(key).filter(|slot| now < slot.remembered)
+    }
+
+    /// Whether a slot can be added, after making a place for it; the second value is what that freed.
+    pub(super) fn make_place(&mut self, key: &RequestId, most: usize, now: Instant) -> (Added, usize) {
+        if self.known(key, now).is_some() {
+            return (Added::Known, 0);
+        }
+        let mut freed = self.remove(key);
+        if self.slots.len() >= most {
+            freed += self.sweep(now);
+        }
+        if self.slots.len() >= most {
+            // A key without a value may go: it guards against retries, which come soon or not at all.
+            let over = self.slots.iter().filter(|(_, slot)| slot.is_over(now));
+            let oldest = over.min_by_key(|(_, slot)| slot.remembered).map(|(key, _)| key.clone());
+            freed += oldest.map_or(0, |key| self.remove(&key));
+        }
+        (if self.slots.len() < most { Added::New } else { Added::Full }, freed)
+    }
+
+    fn remove(&mut self, key: &RequestId) -> usize {
+        self.slots.remove_entry(key).map_or(0, |(key, slot)| slot.cost(&key))
+    }
+
+    /// Adds a slot for which there is a place and room.
+    pub(super) fn add(&mut self, key: &RequestId, slot: Slot) {
+        self.slots.insert(key.clone(), slot);
+    }
+
+    /// Whether a value is awaited now; `None` for a key that is not known.
+    pub(super) fn is_awaited(&self, key: &RequestId, now: Instant) -> Option<bool> {
+        self.known(key, now).map(|slot| matches!(slot.value, SlotValue::Awaited) && now < slot.deadline)
+    }
+
+    /// Gives a slot its value, for which room was made.
+    pub(super) fn fill(&mut self, key: &RequestId, value: Bytes) {
+        if let Some(slot) = self.slots.get_mut(key) {
+            slot.value = SlotValue::Filled(value);
+            self.wake();
+        }
+    }
+
+    /// The value.
+    pub(super) fn get(&self, key: &RequestId, now: Instant) -> Option<Bytes> {
+        match &self.known(key, now)?.value {
+            SlotValue::Filled(value) => Some(value.clone()),
+            SlotValue::Awaited | SlotValue::Taken => None,
+        }
+    }
+
+    /// Takes the value; its key stays known.
+    pub(super) fn take(&mut self, key: &RequestId, now: Instant) -> Option<Bytes> {
+        let value = self.get(key, now)?;
+        self.slots.get_mut(key)?.value = SlotValue::Taken;
+        Some(value)
+    }
+
+    /// By when a value should come, and what wakes when one does; `None` when none will.
+    pub(super) fn next_fill(&self, key: &RequestId, now: Instant) -> Option<(Instant, Arc<Notify>)> {
+        let slot = self.known(key, now).filter(|slot| matches!(slot.value, SlotValue::Awaited))?;
+        Some((slot.deadline, self.filled.get_or_init(Arc::default).clone()))
+    }
+
+    /// The keys of slots with a value.
+    pub(super) fn filled_keys(&self, now: Instant) -> Vec<Box<str>> {
+        let filled = |slot: &Slot| matches!(slot.value, SlotValue::Filled(_)) && now < slot.remembered;
+        let keys = self.slots.iter().filter(|(_, slot)| filled(slot)).map(|(key, _)| key);
+        keys.filter_map(|key| if let RequestId::Text(text) = key { Some(text.clone()) } else { None })
+            .collect()
+    }
+
+    /// Forgets expired slots; returns the bytes that this freed.
+    pub(super) fn sweep(&mut self, now: Instant) -> usize {
+        let over = self.slots.extract_if(|_, slot| now >= slot.remembered);
+        over.map(|(key, slot)| slot.cost(&key)).sum()
+    }
+
+    pub(super) fn wake(&self) {
+        if let Some(filled) = self.filled.get() {
+            filled.notify_waiters();
+        }
+    }
+}
