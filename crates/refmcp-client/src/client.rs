@@ -14,6 +14,7 @@ use refmcp_proto::model::{
 };
 use refmcp_proto::revision::{Lifecycle, Method, NotificationMethod};
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::builder::ClientBuilder;
@@ -243,6 +244,30 @@ impl Client {
         }
     }
 
+    /// Makes a request on behalf of another client, and gives the text of the result. The parameters are the text of a JSON
+    /// object without `_meta`; they are sent as they are, and nothing is checked but that the text is JSON.
+    pub fn forward(&self, method: &str, params: &RawValue) -> Request<Box<RawValue>> {
+        let known = Method::known(method);
+        let request = Request::of_text(self, method, params.get()).unchecked();
+        let Some(member) = known.as_ref().and_then(Method::name_member) else { return request };
+        let Ok(members) = serde_json::from_str::<JsonObject>(params.get()) else { return request };
+        let request = match members.get(member) {
+            Some(Value::String(name)) => request.named(name),
+            _ => request,
+        };
+        match members.get("arguments") {
+            Some(Value::Object(arguments)) if known == Some(Method::CallTool) => {
+                request.arguments(arguments.clone())
+            }
+            _ => request,
+        }
+    }
+
+    /// Notifies the server that the roots have changed, where a function of the [`Host`](crate::Host) lists them.
+    pub fn roots_changed(&self) {
+        self.driver.notify(NotificationMethod::RootsListChanged.name());
+    }
+
     /// Replaces the roots, and notifies the server.
     ///
     /// # Errors
@@ -252,7 +277,7 @@ impl Client {
         if !self.driver.host.set_roots(roots) {
             return Err(Error::Misuse("the host had no roots when it connected".to_owned()));
         }
-        self.driver.notify(NotificationMethod::RootsListChanged.name());
+        self.roots_changed();
         Ok(())
     }
 

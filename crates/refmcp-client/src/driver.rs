@@ -23,15 +23,22 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::host::{Event, Host};
+use crate::host::{Event, Host, RequestHandler};
 use crate::response_cache::ResponseCache;
 use crate::transport::{MessageSink, Transport};
 
 /// The outcome of a call.
 pub(crate) type CallOutcome = Result<CallResult, CallError>;
 
-/// The progress listener of one call.
-pub(crate) type OnProgress = Arc<dyn Fn(&ProgressParams) + Send + Sync>;
+type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;
+
+/// The functions of one call, which what belongs to it goes to instead of to the [`Host`].
+#[derive(Clone, Default)]
+pub(crate) struct CallListeners {
+    pub(crate) progress: Option<Listener<ProgressParams>>,
+    pub(crate) notification: Option<Listener<ServerNotification>>,
+    pub(crate) request: Option<RequestHandler>,
+}
 
 /// Whether the session is open.
 #[derive(Debug, Clone)]
@@ -64,13 +71,13 @@ struct State {
 
 struct WaitingCall {
     done: oneshot::Sender<CallOutcome>,
-    progress: Option<OnProgress>,
+    listeners: CallListeners,
 }
 
 /// An effect that runs once the lock is released.
 enum Deferred {
-    ServerRequest(ServerRequest),
-    Progress(OnProgress, Box<ServerNotification>),
+    ServerRequest(ServerRequest, Option<RequestHandler>),
+    Notification(CallListeners, Box<ServerNotification>),
     Event(Event),
 }
 
@@ -137,7 +144,7 @@ impl ClientDriver {
         name: Option<Arc<str>>,
         params: Box<str>,
         options: CallOptions,
-        progress: Option<OnProgress>,
+        listeners: CallListeners,
     ) -> CallOutcome {
         if let Some(ready) = self.transport.get().and_then(|transport| transport.ready()) {
             ready.await;
@@ -145,7 +152,7 @@ impl ClientDriver {
         let (done, ended) = oneshot::channel();
         let id = self.step(|state, now| {
             let id = state.engine.call(now, method, name, params, options);
-            state.calls.insert(id, WaitingCall { done, progress });
+            state.calls.insert(id, WaitingCall { done, listeners });
             id
         });
         let mut pending = PendingCall { driver: self, id, ended };
@@ -223,19 +230,24 @@ impl ClientDriver {
                 self.open_state.send_replace(OpenState::Closed(why.clone()));
                 deferred.push(Deferred::Event(Event::Closed(why)));
             }
-            ClientOutput::Request(request) => deferred.push(Deferred::ServerRequest(request)),
+            ClientOutput::Request(request) => {
+                let handler = request.call.and_then(|call| state.calls.get(&call)?.listeners.request.clone());
+                deferred.push(Deferred::ServerRequest(request, handler));
+            }
             ClientOutput::RequestCancelled(request) => {
                 if let Some(handler) = state.handlers.remove(&request) {
                     handler.abort();
                 }
             }
             ClientOutput::Notification(call, notification) => {
-                let listener = call.and_then(|call| state.calls.get(&call)?.progress.clone());
-                deferred.push(match (listener, &*notification) {
-                    (Some(listener), ServerNotification::Progress(_)) => {
-                        Deferred::Progress(listener, notification)
-                    }
-                    _ => Deferred::Event(Event::Notification(*notification)),
+                let listeners = call.and_then(|call| state.calls.get(&call)).map(|call| &call.listeners);
+                let listeners = listeners.filter(|listeners| match &*notification {
+                    ServerNotification::Progress(_) => listeners.progress.is_some(),
+                    _ => listeners.notification.is_some(),
+                });
+                deferred.push(match listeners {
+                    Some(listeners) => Deferred::Notification(listeners.clone(), notification),
+                    None => Deferred::Event(Event::Notification(*notification)),
                 });
             }
             ClientOutput::Finding(finding) => deferred.push(Deferred::Event(Event::Finding(finding))),
@@ -245,10 +257,12 @@ impl ClientDriver {
 
     fn run_deferred(&self, effect: Deferred) {
         match effect {
-            Deferred::ServerRequest(request) => self.start(request),
-            Deferred::Progress(listener, notification) => {
-                if let ServerNotification::Progress(progress) = &*notification {
-                    listener(progress);
+            Deferred::ServerRequest(request, handler) => self.start(request, handler),
+            Deferred::Notification(listeners, notification) => {
+                match (&*notification, &listeners.progress, &listeners.notification) {
+                    (ServerNotification::Progress(progress), Some(listen), _) => listen(progress),
+                    (other, _, Some(listen)) => listen(other),
+                    _ => {}
                 }
             }
             Deferred::Event(event) => {
@@ -261,13 +275,18 @@ impl ClientDriver {
     }
 
     /// Runs the handler of a request as a task.
-    fn start(&self, request: ServerRequest) {
+    fn start(&self, request: ServerRequest, handler: Option<RequestHandler>) {
         let (me, host, id) = (self.me.clone(), self.host.clone(), request.id);
         // Locked until the handler is in the map: its response cannot come before.
         let mut state = self.state.lock();
         let handler = tokio::spawn(async move {
             // A panic of the application must not leave the server without a response.
-            let handler = tokio::spawn(async move { host.handle(request.request).await });
+            let handler = tokio::spawn(async move {
+                match handler {
+                    Some(handle) => handle(request.request).await,
+                    None => host.handle(request.request).await,
+                }
+            });
             let response = AbortOnDropHandle::new(handler).await;
             let response = response.unwrap_or_else(|_| Err(RpcError::internal("the application failed")));
             if let Some(me) = me.upgrade() {

@@ -23,6 +23,7 @@ use refmcp_proto::revision::ServerMethod;
 
 type Handler<P, R> = Arc<dyn Fn(P) -> BoxFuture<'static, Result<R, RpcError>> + Send + Sync>;
 type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
+pub(crate) type RequestHandler = Handler<InputRequest, Value>;
 
 /// Something that happened outside of a request.
 #[derive(Debug, Clone)]
@@ -55,6 +56,8 @@ pub struct Host {
     elicitation: Option<Handler<ElicitFormParams, ElicitResult>>,
     url_elicitation: Option<Handler<ElicitUrlParams, ElicitResult>>,
     roots: Option<Arc<RwLock<Vec<Root>>>>,
+    /// Handles all requests, with these capabilities.
+    requests: Option<(ClientCapabilities, RequestHandler)>,
     listeners: Vec<Listener>,
 }
 
@@ -131,6 +134,21 @@ impl Host {
         self
     }
 
+    /// Handles every request of servers with one function, and declares these capabilities; the other handlers are not
+    /// used. For gateways, which pass requests on.
+    #[must_use]
+    pub fn requests<F>(
+        mut self,
+        capabilities: ClientCapabilities,
+        answer: impl Fn(InputRequest) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<Value, RpcError>> + Send + 'static,
+    {
+        self.requests = Some((capabilities, Arc::new(move |request| Box::pin(answer(request)))));
+        self
+    }
+
     /// Adds a listener for events. It is called where messages are read and must not block.
     #[must_use]
     #[doc(alias = "notification")]
@@ -141,6 +159,9 @@ impl Host {
 
     /// The capabilities of the client, by the handlers that are set.
     pub fn capabilities(&self) -> ClientCapabilities {
+        if let Some((capabilities, _)) = &self.requests {
+            return capabilities.clone();
+        }
         let mut all = ClientCapabilities::default();
         if self.sampling.is_some() {
             let sampling = all.sampling.get_or_insert_default();
@@ -173,6 +194,9 @@ impl Host {
 
     /// Handles a request of a server.
     pub(crate) async fn handle(&self, request: InputRequest) -> Result<Value, RpcError> {
+        if let Some((_, handle)) = &self.requests {
+            return handle(request).await;
+        }
         match request {
             InputRequest::Roots => {
                 let known = self

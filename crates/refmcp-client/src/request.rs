@@ -1,22 +1,23 @@
 //! `Request`: a request with its options; awaiting it sends it.
 
 use std::fmt;
-use std::future::IntoFuture;
+use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_proto::engine::client::{CallError, CallOptions, CallResult, InputHandling};
-use refmcp_proto::jsonrpc::{code, without_place};
+use refmcp_proto::jsonrpc::{RpcError, code, without_place};
 use refmcp_proto::model::{
-    CallToolResult, InputRequiredResult, InputResponses, JsonObject, LogLevel, ProgressParams, Tool,
+    CallToolResult, InputRequest, InputRequiredResult, InputResponses, JsonObject, LogLevel, ProgressParams,
+    ServerNotification, Tool,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::client::Client;
-use crate::driver::{CallOutcome, OnProgress};
+use crate::driver::{CallListeners, CallOutcome};
 use crate::error::Error;
 use crate::list::Pages;
 use crate::transport::BoxFuture;
@@ -30,7 +31,7 @@ pub struct Request<R> {
     /// A JSON object.
     params: Result<Box<str>, Error>,
     options: CallOptions,
-    progress: Option<OnProgress>,
+    listeners: CallListeners,
     cache_use: CacheUse,
     /// The arguments of a tool call.
     arguments: Option<JsonObject>,
@@ -72,11 +73,16 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
             name: None,
             params: params.map(Into::into),
             options: client.options(),
-            progress: None,
+            listeners: CallListeners::default(),
             cache_use: CacheUse::None,
             arguments: None,
             result: PhantomData,
         }
+    }
+
+    /// A request whose parameters are the text of a JSON object.
+    pub(crate) fn of_text(client: &Client, method: &str, params: &str) -> Self {
+        Self { params: Ok(params.into()), ..Self::new(client, method, &()) }
     }
 
     /// A request that cannot be sent: awaiting it returns this error.
@@ -117,7 +123,24 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
     /// Asks the server for progress, with a listener. It is called where messages are read and must not block.
     pub fn on_progress(mut self, listen: impl Fn(&ProgressParams) + Send + Sync + 'static) -> Self {
         self.options.progress = true;
-        self.progress = Some(Arc::new(listen));
+        self.listeners.progress = Some(Arc::new(listen));
+        self
+    }
+
+    /// Calls this with notifications that belong to this request, as far as the transport tells which do; they are then no
+    /// event of the [`Host`](crate::Host). Progress is for [`on_progress`](Self::on_progress).
+    pub fn on_notification(mut self, listen: impl Fn(&ServerNotification) + Send + Sync + 'static) -> Self {
+        self.listeners.notification = Some(Arc::new(listen));
+        self
+    }
+
+    /// Handles requests of the server that belong to this request, as far as the transport tells which do, in place of
+    /// the [`Host`](crate::Host).
+    pub fn on_request<F>(mut self, answer: impl Fn(InputRequest) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Value, RpcError>> + Send + 'static,
+    {
+        self.listeners.request = Some(Arc::new(move |request| Box::pin(answer(request))));
         self
     }
 
@@ -150,9 +173,9 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
     /// The same request with another type of result: [`Box<RawValue>`](serde_json::value::RawValue) is the text of the
     /// server.
     pub fn read_as<S>(self) -> Request<S> {
-        let Self { client, method, name, params, options, progress, cache_use, arguments, result: _ } = self;
+        let Self { client, method, name, params, options, listeners, cache_use, arguments, result: _ } = self;
         let result = PhantomData;
-        Request { client, method, name, params, options, progress, cache_use, arguments, result }
+        Request { client, method, name, params, options, listeners, cache_use, arguments, result }
     }
 
     /// The input that the server required in an earlier round, with its `requestState`; see
@@ -222,8 +245,8 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
     }
 
     async fn call(&self, params: &str) -> CallOutcome {
-        let (method, name, progress) = (self.method.clone(), self.name.clone(), self.progress.clone());
-        self.client.driver.call(method, name, params.into(), self.options.clone(), progress).await
+        let (method, name, listeners) = (self.method.clone(), self.name.clone(), self.listeners.clone());
+        self.client.driver.call(method, name, params.into(), self.options.clone(), listeners).await
     }
 
     /// Repeats arguments in headers, if the schema of the tool is known.
@@ -250,7 +273,9 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
     }
 
     fn parse(&self, text: &str) -> Result<R, Error> {
-        if let Some(name) = self.name.as_deref().filter(|_| self.arguments.is_some()) {
+        if let Some(name) =
+            self.name.as_deref().filter(|_| self.arguments.is_some() && !self.options.unchecked)
+        {
             self.check_output(name, text)?;
         }
         serde_json::from_str(text).map_err(|fault| Error::Unreadable {

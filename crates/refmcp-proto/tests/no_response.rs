@@ -62,11 +62,7 @@ impl Harness {
                 Output::Cancel(call) => self.running.retain(|running| *running != call),
                 Output::Send(_) => seen.push(Seen::Sent),
                 Output::NoResponse(ExchangeId(number)) => seen.push(Seen::NoResponse(number)),
-                Output::RootsChanged
-                | Output::Finding(_)
-                | Output::Responded(_)
-                | Output::Shared(_)
-                | Output::Close(_) => {}
+                _ => {}
             }
         }
         seen

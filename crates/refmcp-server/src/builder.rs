@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::call::Call;
 use crate::catalog::{Catalog, Prompt, Resource, ResourceTemplate, Tool};
 use crate::error::CallError;
+use crate::forward::Forward;
 use crate::method::{CallRecord, CustomMethod};
 use crate::request_state::StateSealer;
 use crate::server::{Server, Settings};
@@ -31,6 +32,7 @@ pub struct ServerBuilder {
     faults: Vec<String>,
     methods: HashMap<Arc<str>, CustomMethod>,
     declares: Option<Declares>,
+    forward: Option<ForwardHandler>,
     settings: Settings,
 }
 
@@ -40,6 +42,15 @@ struct Declares(Box<dyn FnOnce(&mut ServerCapabilities) + Send + Sync>);
 impl fmt::Debug for Declares {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Declares")
+    }
+}
+
+/// What serves the calls in place of the catalog.
+struct ForwardHandler(Box<dyn Forward>);
+
+impl fmt::Debug for ForwardHandler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ForwardHandler")
     }
 }
 
@@ -60,6 +71,7 @@ impl Server {
             faults: Vec::new(),
             methods: HashMap::new(),
             declares: None,
+            forward: None,
             settings: Settings::default(),
         }
     }
@@ -140,6 +152,14 @@ impl ServerBuilder {
         self.method(name, handler)
     }
 
+    /// Serves every call by this, in place of tools, resources, prompts and methods: makes a gateway to another server.
+    /// [`capabilities`](Self::capabilities) declares what that server offers.
+    pub fn forward(mut self, handler: impl Forward) -> Self {
+        self.config.forwards = true;
+        self.forward = Some(ForwardHandler(Box::new(handler)));
+        self
+    }
+
     /// Declares an extension: as a capability of this name in sessions, and under this id in `extensions`.
     pub fn extension(mut self, capability: &str, id: &str, settings: JsonObject) -> Self {
         self.config.capabilities.extra.insert(capability.to_owned(), Value::Object(settings.clone()));
@@ -190,6 +210,12 @@ impl ServerBuilder {
     /// How long things may take.
     pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
         self.config.timeouts = timeouts;
+        self
+    }
+
+    /// How often one call may ask the client for input.
+    pub fn max_rounds(mut self, rounds: u32) -> Self {
+        self.config.max_rounds = rounds;
         self
     }
 
@@ -257,7 +283,8 @@ impl ServerBuilder {
         }
         self.declare();
         self.config.custom_methods = self.methods.keys().cloned().collect();
-        Ok(Server::assemble(self.config, self.catalog, self.methods, self.settings))
+        let forward = self.forward.map(|ForwardHandler(forward)| forward);
+        Ok(Server::assemble(self.config, self.catalog, self.methods, forward, self.settings))
     }
 
     /// Declares the capabilities of what is there. Lists can change at run time, so each declares `listChanged`.

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use refmcp_proto::engine::{
-    self, Change, Dispatch, HandlerOutcome, InputOutcome, LogMessage, Progress, ServerEngine,
+    self, CallId, Change, Dispatch, HandlerOutcome, InputOutcome, LogMessage, Progress, ServerEngine,
 };
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_proto::model::{
     CreateMessageParams, CreateMessageResult, ElicitFormParams, ElicitUrlParams, FormSchema, InputRequest,
-    LogLevel, Root, SamplingMessage,
+    LogLevel, Root, SamplingMessage, ServerNotification,
 };
 use refmcp_proto::peer::Peer;
-use refmcp_proto::revision::Lifecycle;
+use refmcp_proto::revision::{Lifecycle, Method};
 use refmcp_proto::time::Timestamp;
 use refmcp_transport::{Cancellation, EngineHandle};
 use serde::Serialize;
@@ -246,6 +246,12 @@ impl Call {
         (self.peer().rules().lifecycle == Lifecycle::Handshake).then_some(&self.inner.session)
     }
 
+    /// The connection that the call came by, whether or not its revision has sessions. Over HTTP, a request without a
+    /// session has one of its own.
+    pub fn connection_session(&self) -> &Arc<Session> {
+        &self.inner.session
+    }
+
     /// The server that the call came to.
     pub fn server(&self) -> &Server {
         &self.inner.server
@@ -268,6 +274,37 @@ impl Call {
         let meta: serde_json::Map<String, Value> =
             serde_json::from_str(self.inner.dispatch.meta.as_deref()?).ok()?;
         meta.get(key).cloned()
+    }
+
+    /// The number of the call, which stays the same when it runs again in a session.
+    pub fn id(&self) -> CallId {
+        self.inner.dispatch.call
+    }
+
+    /// The method.
+    pub fn method(&self) -> &Method {
+        &self.inner.dispatch.method
+    }
+
+    /// The parameters: the JSON text of an object.
+    pub fn params(&self) -> &str {
+        &self.inner.dispatch.params
+    }
+
+    /// The recorded outcome of a request to the client, unread; [`request`](Self::request) reads and checks it.
+    pub fn input_outcome(&self, key: &str) -> Option<&InputOutcome> {
+        self.inner.dispatch.replay.responses.get(key)
+    }
+
+    /// Runs the call again although the client has not answered: what it was asked for is no longer needed. Only calls of
+    /// sessions wait for answers.
+    pub async fn withdraw_input(&self) {
+        self.inner.handle.withdraw_input(self.inner.dispatch.call).await;
+    }
+
+    /// Sends the client a notification that belongs to this call.
+    pub async fn notify(&self, notification: ServerNotification) {
+        self.inner.handle.notify(Some(self.inner.dispatch.call), notification).await;
     }
 
     /// How often the handler has run before for this call.
@@ -302,10 +339,6 @@ impl Call {
 
     pub(crate) fn cancel(&self) -> &Cancellation {
         &self.inner.cancel
-    }
-
-    pub(crate) fn own_session(&self) -> &Arc<Session> {
-        &self.inner.session
     }
 
     /// What the run comes to, given what the handler returned.

@@ -22,6 +22,7 @@
 //! | `builder`, `server` | the builder, the server, and serving a connection |
 //! | `catalog` | tools, resources, resource templates and prompts as values |
 //! | `call`, `server_request`, `error` | a call as its handler sees it, requests to the client, errors |
+//! | `forward` | serving calls by another server, for gateways |
 //! | `session` | the state of one connection |
 //! | [`backplane`] | the state that replicas of an HTTP server share |
 //! | `method` | dispatch of methods to handlers, and the log of calls |
@@ -35,6 +36,7 @@ mod call;
 mod catalog;
 mod detached;
 mod error;
+mod forward;
 mod method;
 mod request_state;
 mod schema;
@@ -53,8 +55,9 @@ pub use catalog::{
 };
 pub use detached::DetachedCalls;
 pub use error::{CallError, ServerRequestError};
+pub use forward::{Forward, ForwardedCall};
 pub use method::{CallOutcome, CallRecord};
-pub use refmcp_proto::engine::{Change, LogMessage, Policy, Timeouts};
+pub use refmcp_proto::engine::{CallId, Change, HandlerOutcome, InputOutcome, LogMessage, Policy, Timeouts};
 pub use refmcp_proto::jsonrpc::{Limits, RpcError, excerpt};
 pub use refmcp_proto::revision::Revision;
 pub use refmcp_proto::time::Timestamp;

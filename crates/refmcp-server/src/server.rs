@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::backplane::{Backplane, MemoryBackplane};
 use crate::catalog::{Catalog, ParamHeader};
+use crate::forward::Forward;
 use crate::method::{CallRecord, CustomMethod};
 use crate::session::{Connection, Session, SessionService, TypeMap};
 use crate::statistics::{MethodStatistics, OTHER_TOOLS, Statistics};
@@ -42,6 +43,7 @@ struct Inner {
     settings: Settings,
     catalog: RwLock<Catalog>,
     methods: HashMap<Arc<str>, CustomMethod>,
+    forward: Option<Box<dyn Forward>>,
     hub: ChangeSender,
     running: Semaphore,
     backplane: OnceLock<Arc<dyn Backplane>>,
@@ -89,6 +91,7 @@ impl Server {
         config: EngineConfig,
         mut catalog: Catalog,
         methods: HashMap<Arc<str>, CustomMethod>,
+        forward: Option<Box<dyn Forward>>,
         settings: Settings,
     ) -> Self {
         // What was there from the beginning is not announced.
@@ -97,6 +100,7 @@ impl Server {
         let inner = Inner {
             config: Arc::new(config),
             catalog: RwLock::new(catalog),
+            forward,
             hub: ChangeSender::default(),
             running,
             backplane: OnceLock::new(),
@@ -299,6 +303,11 @@ impl Server {
 
     pub(crate) fn custom_method(&self, name: &str) -> Option<&CustomMethod> {
         self.inner.methods.get(name)
+    }
+
+    /// What serves the calls in place of the catalog, where there is such.
+    pub(crate) fn forward(&self) -> Option<&dyn Forward> {
+        self.inner.forward.as_deref()
     }
 
     /// Leave to run a handler, once there is room for one more.

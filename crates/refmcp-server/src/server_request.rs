@@ -63,6 +63,13 @@ impl ServerRequest<Vec<Root>> {
     }
 }
 
+impl From<InputRequest> for ServerRequest<Value> {
+    /// Any request; its result is not read.
+    fn from(request: InputRequest) -> Self {
+        Self::new(request, |_, result| Ok(result))
+    }
+}
+
 impl From<ElicitFormParams> for ServerRequest<ElicitOutcome> {
     fn from(params: ElicitFormParams) -> Self {
         Self::new(InputRequest::Elicit(ElicitParams::Form(params)), read_form)

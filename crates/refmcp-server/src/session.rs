@@ -8,8 +8,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
-use refmcp_proto::engine::{Change, Dispatch, LogMessage, Responded};
+use refmcp_proto::engine::{CallId, Change, Dispatch, LogMessage, Responded};
 use refmcp_proto::finding::Finding;
+use refmcp_proto::model::{ServerNotification, SubscriptionFilter};
 use refmcp_transport::{CallService, EngineHandle, RunningCall};
 use tokio::time::Instant;
 
@@ -172,6 +173,13 @@ impl Session {
         }
     }
 
+    /// Sends the client a notification that the protocol does not have, or that this library has no function for.
+    pub async fn notify(&self, notification: ServerNotification) {
+        if let Some(handle) = self.handle.get() {
+            handle.notify(None, notification).await;
+        }
+    }
+
     /// Tells the session the way to its engine.
     pub fn connect(&self, handle: EngineHandle) {
         // A session has one connection; were there a second, the first would go on being the one that is told.
@@ -197,6 +205,21 @@ impl CallService for SessionService {
 
     fn roots_changed(&self) {
         self.0.roots_changes.fetch_add(1, Ordering::Relaxed);
+        if let Some(forward) = self.0.server.forward() {
+            forward.roots_changed(&self.0);
+        }
+    }
+
+    fn waiting_call_ended(&self, call: CallId) {
+        if let Some(forward) = self.0.server.forward() {
+            forward.waiting_call_ended(&self.0, call);
+        }
+    }
+
+    fn listening(&self, filter: &SubscriptionFilter) {
+        if let Some(forward) = self.0.server.forward() {
+            forward.listening(&self.0, filter);
+        }
     }
 
     fn found(&self, finding: &Finding) {

@@ -159,6 +159,8 @@ impl TestEngine {
                 Output::NoResponse(_) => {}
                 // Every answer is among what was sent.
                 Output::Responded(_) => {}
+                // Nothing is forwarded here.
+                Output::Listening(_) => {}
                 Output::RootsChanged => self.events.push(Event::RootsChanged),
                 Output::Finding(finding) => self.events.push(Event::Finding(finding.rule)),
                 Output::Shared(output) => self.shared.push_back(output),

@@ -178,13 +178,13 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
             match output {
                 Output::Send(message) => outbox.send(message),
                 Output::Run(call) => calls.push(call),
-                Output::Cancel(call) => {
-                    if let Some(cancel) = running.remove(&call) {
-                        cancel.cancel(self.clock.now());
-                    }
-                }
+                Output::Cancel(call) => match running.remove(&call) {
+                    Some(cancel) => cancel.cancel(self.clock.now()),
+                    None => self.service.waiting_call_ended(call),
+                },
                 Output::NoResponse(exchange) => outbox.end_exchange(exchange),
                 Output::RootsChanged => self.service.roots_changed(),
+                Output::Listening(filter) => self.service.listening(&filter),
                 Output::Finding(finding) => self.service.found(&finding),
                 Output::Responded(responded) => {
                     let took = received.map_or(Duration::ZERO, |received| received.elapsed());

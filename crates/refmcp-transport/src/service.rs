@@ -10,6 +10,7 @@ use refmcp_proto::engine::{
     CallId, Change, Dispatch, HandlerOutcome, LogMessage, Progress, Responded, ServerEngine,
 };
 use refmcp_proto::finding::Finding;
+use refmcp_proto::model::{ServerNotification, SubscriptionFilter};
 use tokio::sync::futures::OwnedNotified;
 use tokio::task::coop::consume_budget;
 use tokio::task::yield_now;
@@ -23,6 +24,12 @@ pub trait CallService: Send + Sync + 'static {
 
     /// The client's roots have changed.
     fn roots_changed(&self) {}
+
+    /// A call that waits for input of the client has ended: it was cancelled, or the client cannot give the input.
+    fn waiting_call_ended(&self, _call: CallId) {}
+
+    /// What `subscriptions/listen` streams of the connection want has changed; told where calls are forwarded.
+    fn listening(&self, _filter: &SubscriptionFilter) {}
 
     /// The client broke a rule for the first time.
     fn found(&self, _finding: &Finding) {}
@@ -122,6 +129,16 @@ impl EngineHandle {
     /// Tells this session alone that something has changed.
     pub async fn changed(&self, change: Change) {
         self.send(|engine| engine.session_changed(&change)).await;
+    }
+
+    /// Sends a notification that the engine knows nothing of, for a call or for the session.
+    pub async fn notify(&self, call: Option<CallId>, notification: ServerNotification) {
+        self.send(|engine| engine.notify(call, &notification)).await;
+    }
+
+    /// Runs a call again that waits for input of the client, since it no longer needs it.
+    pub async fn withdraw_input(&self, call: CallId) {
+        self.send(|engine| engine.withdraw_input(call)).await;
     }
 
     /// Ends the connection that a call's messages travel on, if it has one of its own; the client comes back.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use refmcp_client::model::{ContentBlock, JsonObject, LogLevel, ServerNotification};
 use refmcp_client::{Error, Event, Revision};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -197,4 +198,32 @@ async fn what_cannot_be_sent_is_not() {
         let fault = client.call_tool("echo", arguments).await.unwrap_err();
         assert_eq!(fault.to_string(), "this cannot be sent: the arguments of a tool are an object");
     }
+}
+
+#[tokio::test]
+async fn a_forwarded_request_keeps_its_text_and_has_functions_of_its_own() {
+    let (client, mut script, events) = client_of_script().await;
+    let params =
+        RawValue::from_string(r#"{"name":"t","z":1.0e2,"arguments":{"b":1,"a":2}}"#.to_owned()).unwrap();
+    let (heard, mut hears) = tokio::sync::mpsc::unbounded_channel();
+    let call = client.forward("tools/call", &params).on_notification(move |notification| {
+        heard.send(notification.method().to_owned()).unwrap();
+    });
+    let answering = async {
+        let text = script.next_text().await.unwrap();
+        assert!(text.ends_with(r#""params":{"name":"t","z":1.0e2,"arguments":{"b":1,"a":2}}}"#), "{text}");
+        let id = serde_json::from_str::<Value>(&text).unwrap()["id"].clone();
+        // A pipe tells of no request which message belongs to it.
+        script.say(json!({ "method": "x/y", "params": {} })).await;
+        let about = json!({ "_meta": { "io.modelcontextprotocol/subscriptionId": id } });
+        script.say(json!({ "method": "notifications/tools/list_changed", "params": about })).await;
+        script
+            .say_bytes(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"z":1,"a":1.50}}}}"#).as_bytes())
+            .await;
+    };
+    let (result, ()) = tokio::join!(call, answering);
+    assert_eq!(result.unwrap().get(), r#"{"z":1,"a":1.50}"#);
+    assert_eq!(hears.recv().await.unwrap(), "notifications/tools/list_changed");
+    let events = events.lock().unwrap();
+    assert!(matches!(&events[..], [Event::Notification(custom)] if custom.method() == "x/y"), "{events:?}");
 }

@@ -112,9 +112,14 @@ impl Script {
 
     /// The next message of the client; `None` when it has left.
     pub(crate) async fn next(&mut self) -> Option<Value> {
+        self.next_text().await.map(|text| serde_json::from_str(&text).unwrap())
+    }
+
+    /// The same, as it was written.
+    pub(crate) async fn next_text(&mut self) -> Option<String> {
         loop {
             match self.end.0.next_frame() {
-                Some(Frame::Message(bytes)) => return Some(serde_json::from_slice(bytes).unwrap()),
+                Some(Frame::Message(bytes)) => return Some(String::from_utf8(bytes.to_vec()).unwrap()),
                 Some(Frame::TooLong) => panic!("a message over the limit"),
                 None => {
                     if !self.end.0.fill().await.unwrap() {

@@ -106,3 +106,36 @@ async fn a_question_that_is_called_off_is_dropped() {
     pinged.unwrap();
     assert!(!events.lock().unwrap().iter().any(|event| matches!(event, Event::Closed(_))));
 }
+
+#[tokio::test]
+async fn one_function_handles_all_requests_with_the_capabilities_of_another_client() {
+    let server = server();
+    for revision in ABLE {
+        let capabilities = serde_json::from_value(json!({ "roots": {}, "sampling": {}, "elicitation": {} }));
+        let host = Host::new().requests(capabilities.unwrap(), |request| async move {
+            Ok(match request.method() {
+                "roots/list" => json!({ "roots": [{ "uri": "file:///x" }] }),
+                "elicitation/create" => json!({ "action": "accept", "content": { "confirm": true } }),
+                _ => json!({ "role": "assistant", "content": { "type": "text", "text": "said" }, "model": "m" }),
+            })
+        });
+        let client = with_host(&server, revision, host).await;
+        let asked = client.call_tool("ask", json!({})).await.unwrap();
+        assert!(text(&asked.content).starts_with("true 1 "), "{revision}: {asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_allows_at_most_a_revision_asks_for_it_and_takes_older_ones() {
+    let (mut script, memory) = crate::fixture::Script::new();
+    let builder = Client::builder("test", "1").version_policy(VersionPolicy::AtMost(Revision::V2025_06_18));
+    let answering = async {
+        let facts = json!({
+            "protocolVersion": "2024-11-05", "capabilities": {}, "serverInfo": { "name": "old", "version": "1" },
+        });
+        let asked = script.answer("initialize", facts).await;
+        assert_eq!(asked["params"]["protocolVersion"], "2025-06-18");
+    };
+    let (client, ()) = tokio::join!(builder.connect(memory), answering);
+    assert_eq!(client.unwrap().server().revision, Revision::V2024_11_05);
+}

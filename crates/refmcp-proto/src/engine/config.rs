@@ -28,6 +28,9 @@ pub struct EngineConfig {
     pub custom_methods: BTreeSet<Arc<str>>,
     /// Methods beyond the protocol that need a session.
     pub session_methods: BTreeSet<Arc<str>>,
+    /// Whether calls are forwarded to another server: methods that the protocol does not have and `logging/setLevel` are
+    /// calls too, and [`Output::Listening`](super::Output::Listening) reports what is listened for.
+    pub forwards: bool,
     /// What happens to peers that break rules.
     pub policy: Policy,
     /// How large messages may be.
@@ -70,6 +73,7 @@ impl EngineConfig {
             revisions: Revision::ALL.to_vec(),
             custom_methods: BTreeSet::new(),
             session_methods: BTreeSet::new(),
+            forwards: false,
             policy: Policy::default(),
             limits: Limits::default(),
             timeouts: Timeouts::default(),
@@ -103,6 +107,9 @@ pub struct Policy {
     pub early_requests: EarlyRequests,
     /// Ids that are already in flight.
     pub duplicate_ids: DuplicateIds,
+    /// Whether a session may be initialized again, as gateways do that carry several clients over one pipe. Calls in
+    /// flight go on; later ones are those of the client that was described last.
+    pub repeated_initialize: bool,
     /// Whether `$/cancelRequest` is understood as a cancellation.
     pub foreign_cancel: bool,
     /// Whether a cancellation announces the end of a `subscriptions/listen` stream, as pipes need it.
@@ -117,14 +124,19 @@ impl Policy {
     pub const STRICT: Self = Self {
         early_requests: EarlyRequests::Refuse,
         duplicate_ids: DuplicateIds::Refuse,
+        repeated_initialize: false,
         foreign_cancel: false,
         announce_end: true,
         null_error_id: false,
     };
 
     /// Serve what can be understood.
-    pub const LENIENT: Self =
-        Self { early_requests: EarlyRequests::Serve, foreign_cancel: true, ..Self::STRICT };
+    pub const LENIENT: Self = Self {
+        early_requests: EarlyRequests::Serve,
+        repeated_initialize: true,
+        foreign_cancel: true,
+        ..Self::STRICT
+    };
 
     /// The end of every message that refuses what the lenient policy serves: the operator reads there what to do.
     pub const LENIENT_SERVES: &str = "--policy lenient serves it";

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::finding::Finding;
 use crate::jsonrpc::{ProgressToken, RequestId, RpcError};
-use crate::model::{ClientCapabilities, InputRequest, LogLevel, ServerResult};
+use crate::model::{ClientCapabilities, InputRequest, LogLevel, ServerResult, SubscriptionFilter};
 use crate::peer::Peer;
 use crate::revision::Method;
 use crate::time::Timestamp;
@@ -35,12 +36,15 @@ pub enum Output {
     Send(OutgoingMessage),
     /// Run a handler, and report with [`ServerEngine::finish`](super::ServerEngine::finish).
     Run(Box<Dispatch>),
-    /// Stop the work on a call; its outcome is not used.
+    /// Stop the work on a call, or drop what is kept for one that waits for input; its outcome is not used.
     Cancel(CallId),
     /// Nothing more follows on this exchange, though not every request on it gets a response: they were cancelled.
     NoResponse(ExchangeId),
     /// The client's roots have changed.
     RootsChanged,
+    /// The changes that the open `subscriptions/listen` streams want, all together; reported by engines whose calls are
+    /// forwarded.
+    Listening(Box<SubscriptionFilter>),
     /// The peer broke a rule that it had not broken before.
     Finding(Finding),
     /// The engine has responded to a request without a handler; for statistics and logs.
@@ -176,6 +180,8 @@ pub struct RequestStateUse {
 pub enum HandlerOutcome {
     /// A result in the newest shape.
     Done(Box<ServerResult>),
+    /// A result in the shape of the client's revision, sent as it is: that of another server of the same revision.
+    Raw(Box<RawValue>),
     /// No result.
     Failed(CallFailure),
     /// The handler needs input from the client, and runs again with it.

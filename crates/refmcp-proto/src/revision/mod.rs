@@ -2,12 +2,13 @@
 //!
 //! Each revision file is a [`Rules`] table that differs from the one before, so it reads like the changelog of the
 //! specification. The rest of the code looks up the table, and never compares revisions. [`downgrade`] turns values of the
-//! model, which has the newest shape, into the shape of an older revision; the tables of
+//! model, which has the newest shape, into the shape of an older revision, and [`upgrade`] reads them from any; the tables of
 //! methods ([`Method`], [`ServerMethod`], [`NotificationMethod`]) know which revision has which method.
 
 pub mod downgrade;
 mod methods;
 mod rules;
+pub mod upgrade;
 mod v2024_11_05;
 mod v2025_03_26;
 mod v2025_06_18;

@@ -24,6 +24,7 @@ use tracing::Instrument;
 
 use crate::call::Call;
 use crate::error::CallError;
+use crate::forward::Forward;
 use crate::server::Server;
 use crate::session::Session;
 use crate::statistics::MethodStatistics;
@@ -40,18 +41,23 @@ struct PreparedCall {
     /// The numbers of the tool that is called, if it has its own.
     tool: Option<Arc<MethodStatistics>>,
     inline: bool,
-    work: Pin<Box<dyn Future<Output = Result<ServerResult, CallError>> + Send>>,
+    work: Pin<Box<dyn Future<Output = Result<HandlerOutcome, CallError>> + Send>>,
 }
 
 impl PreparedCall {
     /// A call that hardly ever waits: it is polled before a task is spawned for it.
     fn inline(work: impl Future<Output = Result<ServerResult, CallError>> + Send + 'static) -> Self {
-        Self { subject: None, tool: None, inline: true, work: Box::pin(work) }
+        Self { subject: None, tool: None, inline: true, work: Box::pin(done(work)) }
     }
 
     /// A call that may take its time: a task is spawned for it.
     fn spawned(work: impl Future<Output = Result<ServerResult, CallError>> + Send + 'static) -> Self {
-        Self { subject: None, tool: None, inline: false, work: Box::pin(work) }
+        Self { subject: None, tool: None, inline: false, work: Box::pin(done(work)) }
+    }
+
+    /// A call that another server answers. It is polled at once, so that calls are forwarded in their order.
+    fn forwarded(forward: &dyn Forward, call: &Call) -> Self {
+        Self { subject: None, tool: None, inline: true, work: forward.call(call.clone()) }
     }
 
     /// A call that fails.
@@ -72,6 +78,12 @@ impl PreparedCall {
     }
 }
 
+async fn done(
+    work: impl Future<Output = Result<ServerResult, CallError>>,
+) -> Result<HandlerOutcome, CallError> {
+    work.await.map(|result| HandlerOutcome::Done(Box::new(result)))
+}
+
 /// Makes the work for a call.
 pub(crate) fn start(
     server: &Server,
@@ -81,6 +93,7 @@ pub(crate) fn start(
 ) -> RunningCall {
     let call = Call::new(dispatch, server.clone(), session.clone(), handle.clone());
     let prepared = match &call.dispatch().method {
+        _ if let Some(forward) = server.forward() => Ok(PreparedCall::forwarded(forward, &call)),
         Method::CallTool => tools::call(&call),
         Method::ListTools => tools::list(&call),
         Method::ListResources => resources::list(&call),
@@ -100,7 +113,7 @@ pub(crate) fn start(
         let recording = Recording::start(&call, subject, tool);
         let _permit = call.server().permit().await;
         let outcome = match CatchPanic(work).await {
-            Some(result) => call.conclude(result.map(|result| HandlerOutcome::Done(Box::new(result)))),
+            Some(result) => call.conclude(result),
             None => HandlerOutcome::Failed(RpcError::internal("the handler failed").into()),
         };
         recording.end(&outcome);

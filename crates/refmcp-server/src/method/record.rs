@@ -133,6 +133,7 @@ impl Recording {
                 ServerResult::CallTool(result) if result.is_error == Some(true) => CallOutcome::ToolError,
                 _ => CallOutcome::Done,
             },
+            HandlerOutcome::Raw(_) => CallOutcome::Done,
             HandlerOutcome::Failed(_) => CallOutcome::Failed,
             HandlerOutcome::InputRequired { .. } => CallOutcome::InputRequired,
         };
@@ -140,7 +141,7 @@ impl Recording {
 
     fn tell(&self, took: Duration) {
         let record = CallRecord {
-            session: self.call.own_session().number(),
+            session: self.call.connection_session().number(),
             client: client_name(Some(self.call.peer())),
             principal: self.call.principal(),
             method: self.call.dispatch().method.name(),
@@ -171,7 +172,7 @@ pub(super) fn span(call: &Call) -> Span {
     let span = tracing::info_span!(
         target: "refmcp::calls",
         "call",
-        session = call.own_session().number(),
+        session = call.connection_session().number(),
         method = call.dispatch().method.name(),
         trace_id = Empty,
         parent_id = Empty,

@@ -9,6 +9,7 @@ mod concurrency;
 mod detached;
 mod endings;
 mod fairness;
+mod forwarding;
 mod lists;
 mod methods;
 mod pages;

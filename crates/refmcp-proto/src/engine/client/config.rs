@@ -20,6 +20,8 @@ pub enum VersionPolicy {
     Modern,
     /// This one.
     Exactly(Revision),
+    /// This one, or an older one where the server does not know it.
+    AtMost(Revision),
 }
 
 impl VersionPolicy {
@@ -30,6 +32,9 @@ impl VersionPolicy {
             Self::Legacy => Revision::with(Lifecycle::Handshake).collect(),
             Self::Modern => Revision::with(Lifecycle::PerRequest).collect(),
             Self::Exactly(revision) => vec![revision],
+            Self::AtMost(newest) => {
+                Revision::ALL.into_iter().rev().filter(|revision| *revision <= newest).collect()
+            }
         }
     }
 
@@ -46,6 +51,7 @@ impl fmt::Display for VersionPolicy {
             Self::Legacy => "legacy",
             Self::Modern => "modern",
             Self::Exactly(revision) => revision.as_str(),
+            Self::AtMost(revision) => return write!(f, "at most {revision}"),
         })
     }
 }

@@ -242,8 +242,16 @@ impl ServerEngine {
             }
             HandlerOutcome::Done(result) => {
                 if let Some(call) = self.calls.close(call) {
-                    self.remember_subscription(&call, &result);
+                    if matches!(*result, ServerResult::Empty(_)) {
+                        self.remember_subscription(&call);
+                    }
                     self.respond(&call.to, call.peer.rules(), *result);
+                }
+            }
+            HandlerOutcome::Raw(result) => {
+                if let Some(call) = self.calls.close(call) {
+                    self.remember_subscription(&call);
+                    self.respond_raw(&call.to, &result);
                 }
             }
             HandlerOutcome::Failed(failure) => self.fail(call, failure),
@@ -258,17 +266,22 @@ impl ServerEngine {
         }
     }
 
+    /// The same for a call that waits for input: what its handler has kept for the next run is dropped.
+    pub(super) fn fail_waiting(&mut self, call: CallId, failure: CallFailure) {
+        self.fail(call, failure);
+        self.outputs.push_back(Output::Cancel(call));
+    }
+
     /// Keeps the effect of `resources/subscribe` or `resources/unsubscribe`, once its handler has accepted it.
-    fn remember_subscription(&mut self, call: &Call, result: &ServerResult) {
-        if !matches!(result, ServerResult::Empty(_)) {
-            return;
-        }
-        let Ok(SubscribeParams { uri, .. }) = read_params(Some(&call.params)) else { return };
-        let changed = match call.method {
-            Method::Subscribe => self.subscriptions.insert(uri),
-            Method::Unsubscribe => self.subscriptions.remove(&uri),
-            _ => false,
+    fn remember_subscription(&mut self, call: &Call) {
+        let subscribes = match call.method {
+            Method::Subscribe => true,
+            Method::Unsubscribe => false,
+            _ => return,
         };
+        let Ok(SubscribeParams { uri, .. }) = read_params(Some(&call.params)) else { return };
+        let changed =
+            if subscribes { self.subscriptions.insert(uri) } else { self.subscriptions.remove(&uri) };
         if changed {
             self.share(SharedOutput::Facts);
         }
@@ -300,8 +313,8 @@ impl ServerEngine {
         for call in self.calls.with_id(id) {
             self.cancel(call, "the request was cancelled");
         }
-        let listening = self.listeners.extract_if(.., |listener| listener.to.id == *id);
-        let listening = listening.map(|listener| listener.to.exchange);
+        let listening = self.remove_listeners(|listener| listener.to.id == *id);
+        let listening = listening.into_iter().map(|listener| listener.to.exchange);
         let early = self.early_requests.extract_if(.., |early| early.id == *id).map(|early| early.exchange);
         let exchanges: Vec<ExchangeId> = listening.chain(early).collect();
         for exchange in exchanges {
@@ -338,7 +351,7 @@ impl ServerEngine {
                 self.cancel(number, "the connection was closed");
             }
         }
-        self.listeners.retain(|listener| listener.to.exchange != exchange);
+        self.remove_listeners(|listener| listener.to.exchange == exchange);
     }
 
     /// Cancels all requests of an exchange whose responses can no longer be delivered, whatever the lifecycle.
@@ -347,7 +360,7 @@ impl ServerEngine {
             self.cancel(number, "the response cannot be delivered");
         }
         self.early_requests.retain(|early| early.exchange != exchange);
-        self.listeners.retain(|listener| listener.to.exchange != exchange);
+        self.remove_listeners(|listener| listener.to.exchange == exchange);
     }
 
     /// The client sends nothing more: calls that wait for its responses fail.
@@ -357,7 +370,7 @@ impl ServerEngine {
         let waiting: Vec<CallId> = waiting.map(|(number, _)| *number).collect();
         for number in waiting {
             self.cancel_server_requests(number, "the client has closed its input");
-            self.fail(number, input_closed_error().into());
+            self.fail_waiting(number, input_closed_error().into());
         }
     }
 

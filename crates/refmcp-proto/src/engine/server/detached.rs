@@ -104,6 +104,7 @@ impl DetachedCall {
     pub fn finish(&mut self, config: &EngineConfig, outcome: HandlerOutcome) {
         let state = match outcome {
             HandlerOutcome::Done(result) => self.done(config, *result),
+            HandlerOutcome::Raw(result) => done(&result),
             HandlerOutcome::Failed(failure) => self.failed(config, failure),
             HandlerOutcome::InputRequired { requests, used, once } => {
                 let (method, peer) = (self.method(config), self.peer.clone());
@@ -139,12 +140,7 @@ impl DetachedCall {
 
     fn done(&self, config: &EngineConfig, mut result: ServerResult) -> DetachedState {
         downgrade::result(self.peer.rules(), config, &mut result);
-        match serde_json::to_value(&result) {
-            Ok(result) => DetachedState::Done(result),
-            Err(fault) => {
-                DetachedState::Failed(RpcError::internal(format!("the result is not JSON: {fault}")))
-            }
-        }
+        done(&result)
     }
 
     fn failed(&self, config: &EngineConfig, failure: CallFailure) -> DetachedState {
@@ -152,5 +148,12 @@ impl DetachedCall {
             Ok(result) => self.done(config, result),
             Err(error) => DetachedState::Failed(error),
         }
+    }
+}
+
+fn done(result: &impl Serialize) -> DetachedState {
+    match serde_json::to_value(result) {
+        Ok(result) => DetachedState::Done(result),
+        Err(fault) => DetachedState::Failed(RpcError::internal(format!("the result is not JSON: {fault}"))),
     }
 }

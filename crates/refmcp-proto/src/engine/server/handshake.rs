@@ -60,7 +60,10 @@ impl ServerEngine {
     ) -> Result<(), RpcError> {
         if self.phase.peer().is_some() {
             self.report("LIFE-01", "initialize in a session that is already open; send it once in a session");
-            return Err(RpcError::invalid_request("the session is already initialized"));
+            if !self.config.policy.repeated_initialize {
+                let refused = format!("the session is already initialized; {}", Policy::LENIENT_SERVES);
+                return Err(RpcError::invalid_request(refused));
+            }
         }
         let Some(newest) = self.config.supported_revisions(Lifecycle::Handshake).next() else {
             return Err(self.no_session(request));
@@ -75,7 +78,11 @@ impl ServerEngine {
         let mut result = InitializeResult::new(revision.as_str(), offered, server_info);
         result.instructions.clone_from(&self.config.instructions);
         self.keepalive.start(now);
-        self.phase = Phase::Opening(peer.clone());
+        self.phase = match self.phase {
+            // Calls of the client that came before must not wait for the new one's `initialized`.
+            Phase::Ready(_) => Phase::Ready(peer.clone()),
+            Phase::Fresh | Phase::Opening(_) => Phase::Opening(peer.clone()),
+        };
         self.respond(to, peer.rules(), result.into());
         Ok(())
     }

@@ -104,7 +104,7 @@ impl ServerEngine {
         let Some(call) = self.calls.get_mut(number) else { return };
         let (peer, replay) = (call.peer.clone(), Arc::make_mut(&mut call.replay));
         match check_requests(&self.config, &call.method, &peer, call.round, replay, requests) {
-            Err(failure) => self.fail(number, failure),
+            Err(failure) => self.fail_waiting(number, failure),
             Ok(requests) => match peer.rules().input_mode {
                 InputMode::ServerRequest => self.send_server_requests(now, number, requests),
                 InputMode::InputRequired => self.respond_input_required(now, number, requests),
@@ -119,12 +119,12 @@ impl ServerEngine {
         requests: Vec<(String, InputRequest)>,
     ) {
         if self.input_closed {
-            return self.fail(number, input_closed_error().into());
+            return self.fail_waiting(number, input_closed_error().into());
         }
         if !self.is_ready() {
             let error =
                 RpcError::invalid_request("notifications/initialized has to come before questions can");
-            return self.fail(number, error.into());
+            return self.fail_waiting(number, error.into());
         }
         let Some(call) = self.calls.get_mut(number) else { return };
         call.open_requests = requests.len();
@@ -148,7 +148,7 @@ impl ServerEngine {
     ) {
         let Some(call) = self.calls.get(number) else { return };
         match self.seal_state(now, call) {
-            Err(failure) => self.fail(number, failure),
+            Err(failure) => self.fail_waiting(number, failure),
             Ok(sealed) => {
                 let Some(call) = self.calls.close(number) else { return };
                 let result = InputRequiredResult::new(requests.into_iter().collect()).request_state(sealed);
@@ -212,10 +212,26 @@ impl ServerEngine {
         Arc::make_mut(&mut call.replay).responses.insert(key, outcome);
         call.open_requests = call.open_requests.saturating_sub(1);
         if call.open_requests == 0 {
-            call.round += 1;
-            call.logs_made = 0;
-            let dispatch = call.dispatch(number, None);
-            self.outputs.push_back(Output::Run(dispatch));
+            self.run_again(number);
+        }
+    }
+
+    fn run_again(&mut self, number: CallId) {
+        let Some(call) = self.calls.get_mut(number) else { return };
+        call.round += 1;
+        call.logs_made = 0;
+        let dispatch = call.dispatch(number, None);
+        self.outputs.push_back(Output::Run(dispatch));
+    }
+
+    /// A call that waits for input of the client no longer needs it: the client is told, and the handler runs again. A
+    /// call that does not wait, or that the client carries as a state, is left alone.
+    pub fn withdraw_input(&mut self, number: CallId) {
+        let waits = self.calls.get_mut(number).filter(|call| call.open_requests > 0);
+        if let Some(call) = waits {
+            call.open_requests = 0;
+            self.cancel_server_requests(number, "the server no longer needs it");
+            self.run_again(number);
         }
     }
 
@@ -265,7 +281,10 @@ pub(super) fn check_requests(
     if round >= most {
         return Err(RpcError::internal(format!("the call asked more than {most} times")).into());
     }
-    if !method.may_request_input() || requests.is_empty() {
+    // A server request can be sent during any request; a result that requires input belongs to some methods only.
+    let may_ask = method.may_request_input()
+        || (config.forwards && peer.rules().input_mode == InputMode::ServerRequest);
+    if !may_ask || requests.is_empty() {
         return Err(RpcError::internal("the handler asked where it may not, or asked nothing").into());
     }
     let downgraded = requests.into_iter().map(|KeyedInputRequest { key, request }| {

@@ -1,10 +1,12 @@
 //! Progress (`notifications/progress`) and log messages of calls: those that the client wants, by its `progressToken` and
 //! log level, and none twice when a handler runs again.
 
+use serde::Serialize;
+
 use super::ServerEngine;
 use crate::engine::{CallId, LogMessage, MessageKind, MessageTarget, Progress};
 use crate::jsonrpc::encode;
-use crate::model::{LogParams, ProgressParams, plain_number};
+use crate::model::{LogParams, ProgressParams, ServerNotification, plain_number};
 use crate::revision::{LogScope, NotificationMethod};
 
 impl ServerEngine {
@@ -26,6 +28,23 @@ impl ServerEngine {
         self.send(to, MessageKind::Notification, |json| {
             encode::notification(json, NotificationMethod::Progress.name(), Some(&params))
         });
+    }
+
+    /// Sends a notification that the engine knows nothing of, for a call or for the session.
+    pub fn notify(&mut self, call: Option<CallId>, notification: &ServerNotification) {
+        let to = match call {
+            Some(number) => self.calls.get(number).map(|call| MessageTarget::Exchange(call.to.exchange)),
+            None => self.phase.peer().map(|_| MessageTarget::Session),
+        };
+        let Some(to) = to else { return };
+        #[derive(Serialize)]
+        struct Message<'a> {
+            jsonrpc: &'static str,
+            #[serde(flatten)]
+            notification: &'a ServerNotification,
+        }
+        let message = Message { jsonrpc: "2.0", notification };
+        self.send(to, MessageKind::Notification, |json| serde_json::to_writer(json, &message));
     }
 
     /// Sends a log message, for a call or for the session as a whole, if the client wants it.

@@ -6,6 +6,8 @@ use super::{ReplyTo, ServerEngine};
 use crate::jsonrpc::encode::{self, ResponseId};
 use crate::jsonrpc::{RequestId, RpcError};
 use crate::model::ServerResult;
+use serde_json::value::RawValue;
+
 use crate::revision::{Rules, UnreadableId, downgrade};
 
 impl ServerEngine {
@@ -15,6 +17,21 @@ impl ServerEngine {
         let mut json = Vec::with_capacity(256);
         match encode::result(&mut json, &to.id, &result) {
             Ok(()) => self.send_response(to, json, None),
+            Err(fault) => {
+                self.respond_error(to, &RpcError::internal(format!("the result is not JSON: {fault}")));
+            }
+        }
+    }
+
+    /// Responds with a result that another server wrote.
+    pub(super) fn respond_raw(&mut self, to: &ReplyTo, result: &RawValue) {
+        let mut json = Vec::with_capacity(result.get().len() + 64);
+        match encode::result(&mut json, &to.id, &result) {
+            Ok(()) => {
+                // Line breaks stand between tokens only: in a string they are escaped.
+                json.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
+                self.send_response(to, json, None);
+            }
             Err(fault) => {
                 self.respond_error(to, &RpcError::internal(format!("the result is not JSON: {fault}")));
             }

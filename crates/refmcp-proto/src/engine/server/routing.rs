@@ -47,10 +47,7 @@ impl ServerEngine {
     fn method(&self, name: &str) -> Option<Method> {
         match Method::known(name) {
             Some(method) if !method.is_extension() => Some(method),
-            known => {
-                let custom = self.config.custom_methods.get(name);
-                custom.map(|name| Method::Custom(name.clone())).or(known)
-            }
+            known => self.custom_method(name).or(known),
         }
     }
 
@@ -61,6 +58,13 @@ impl ServerEngine {
 
     pub(super) fn responded_too_early(&mut self, method: &str) {
         self.responded_in_session(self.method(method), true);
+    }
+
+    /// The method beyond the protocol that this server has under a name. One whose calls are forwarded may have any.
+    fn custom_method(&self, name: &str) -> Option<Method> {
+        let forwards = self.config.forwards && message_checks::meant_notification(name).is_none();
+        let forwarded = || forwards.then(|| name.into());
+        self.config.custom_methods.get(name).cloned().or_else(forwarded).map(Method::Custom)
     }
 
     /// The error for a notification that came as a request.
@@ -167,7 +171,14 @@ impl ServerEngine {
         };
         let method = self.check_method(method, &request.method, peer.rules())?;
         if method == Method::SetLevel {
-            return self.set_level(to, request).map(|()| Routed::Responded(None));
+            let params: SetLevelParams = read_params(request.params.text)?;
+            if std::mem::replace(&mut self.log_level, params.level) != params.level {
+                self.share(SharedOutput::Facts);
+            }
+            if !self.config.forwards {
+                self.respond(to, self.rules(), EmptyResult::default().into());
+                return Ok(Routed::Responded(None));
+            }
         }
         self.start(now, to, method, request, &peer, head.progress_token()?, None)?;
         Ok(Routed::Deferred)
@@ -191,15 +202,6 @@ impl ServerEngine {
             error.message = format!("{}; it belongs to {}", error.message, revisions.join(", ")).into();
         }
         Err(error)
-    }
-
-    fn set_level(&mut self, to: &ReplyTo, request: &Request<'_>) -> Result<(), RpcError> {
-        let params: SetLevelParams = read_params(request.params.text)?;
-        if std::mem::replace(&mut self.log_level, params.level) != params.level {
-            self.share(SharedOutput::Facts);
-        }
-        self.respond(to, self.rules(), EmptyResult::default().into());
-        Ok(())
     }
 
     pub(super) fn notification(&mut self, now: Timestamp, notification: &Notification<'_>) {

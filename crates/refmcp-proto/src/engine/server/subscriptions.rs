@@ -1,7 +1,7 @@
 //! Notifications of changes: to sessions by their subscriptions, and on `subscriptions/listen` streams by their filters.
 
 use super::{ReplyTo, ServerEngine, read_params};
-use crate::engine::{Change, MessageKind, MessageTarget};
+use crate::engine::{Change, MessageKind, MessageTarget, Output};
 use crate::jsonrpc::{Request, RequestId, RpcError, encode};
 use crate::model::{
     AcknowledgedParams, CancelledParams, ListenParams, NotificationMeta, NotificationParams,
@@ -100,11 +100,40 @@ impl ServerEngine {
         let filter = self.accepted_filter(params.notifications)?;
         let acknowledged = AcknowledgedParams::new(to.id.clone(), filter.clone());
         self.listeners.push(Listener { to: to.clone(), rules: peer.rules(), filter });
+        self.report_listening();
         self.send(MessageTarget::Exchange(to.exchange), MessageKind::Notification, |json| {
             let method = NotificationMethod::SubscriptionsAcknowledged.name();
             encode::notification(json, method, Some(&acknowledged))
         });
         Ok(())
+    }
+
+    pub(super) fn remove_listeners(&mut self, which: impl Fn(&Listener) -> bool) -> Vec<Listener> {
+        let removed: Vec<Listener> = self.listeners.extract_if(.., |listener| which(listener)).collect();
+        if !removed.is_empty() {
+            self.report_listening();
+        }
+        removed
+    }
+
+    /// Reports what is listened for, to an engine's user that has to ask another server for it.
+    fn report_listening(&mut self) {
+        if !self.config.forwards {
+            return;
+        }
+        let mut all = SubscriptionFilter::default();
+        for Listener { filter, .. } in &self.listeners {
+            all.tools_list_changed = all.tools_list_changed.max(filter.tools_list_changed);
+            all.prompts_list_changed = all.prompts_list_changed.max(filter.prompts_list_changed);
+            all.resources_list_changed = all.resources_list_changed.max(filter.resources_list_changed);
+            let uris = filter.resource_subscriptions.iter().flatten().cloned();
+            all.resource_subscriptions.get_or_insert_default().extend(uris);
+        }
+        all.resource_subscriptions.iter_mut().for_each(|uris| {
+            uris.sort_unstable();
+            uris.dedup();
+        });
+        self.outputs.push_back(Output::Listening(Box::new(all)));
     }
 
     /// The part of a filter that this server supports.
@@ -133,7 +162,7 @@ impl ServerEngine {
 
     /// Ends every `subscriptions/listen` stream with its result; calls in flight go on.
     pub fn wind_down(&mut self) {
-        for listener in std::mem::take(&mut self.listeners) {
+        for listener in self.remove_listeners(|_| true) {
             if self.config.policy.announce_end {
                 let params = CancelledParams::new(listener.to.id.clone());
                 self.send(MessageTarget::Exchange(listener.to.exchange), MessageKind::Notification, |json| {
