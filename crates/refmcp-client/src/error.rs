@@ -86,6 +86,7 @@ impl Error {
     pub fn rpc(&self) -> Option<&RpcError> {
         match self {
             Self::Call(CallError::Rpc(error)) => Some(error),
+            Self::Call(CallError::Transport(TransportError::Refused { error, .. })) => error.as_ref(),
             _ => None,
         }
     }

@@ -21,7 +21,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::auth::{Attempts, Authorization, LoginPolicy, ResponseAction, TokenManager};
 use crate::http::connection::{Dialer, Stream};
 use crate::http::endpoint::{HttpEndpoint, endpoint_options};
-use crate::http::request::{USER_AGENT, observe_request, observe_response};
+use crate::http::request::{USER_AGENT, observe_request, observe_response, shown};
 use crate::http::{Address, AddressScope, UrlError};
 use crate::pipe::PipeTransport;
 use crate::transport::{BoxFuture, Connector, JsonObject, MessageSink, Transport};
@@ -287,7 +287,8 @@ async fn refusal(mut response: Response<Incoming>, observed: &Observed) -> Trans
         observed.received(&body);
     }
     let body = excerpt(String::from_utf8_lossy(&body).trim());
-    TransportError::Refused { status: status.as_u16(), error: None, body }
+    let retry_after = shown(response.headers(), &header::RETRY_AFTER).map(Into::into);
+    TransportError::Refused { status: status.as_u16(), error: None, body, retry_after }
 }
 
 fn connection_error(fault: &hyper::Error) -> TransportError {

@@ -107,7 +107,12 @@ async fn the_request_says_who_asks_and_what_for() {
         request
     };
     let (refused, request) = tokio::join!(connect(&socket), answering);
-    let expected = TransportError::Refused { status: 404, error: None, body: "not\\u{1b}here".to_owned() };
+    let expected = TransportError::Refused {
+        status: 404,
+        error: None,
+        body: "not\\u{1b}here".to_owned(),
+        retry_after: None,
+    };
     assert_eq!(refused.unwrap_err(), expected);
     assert!(request.starts_with("GET /mcp?key=1 HTTP/1.1\r\n"), "{request}");
     let request = request.to_ascii_lowercase();

@@ -75,7 +75,7 @@ impl<R: AsyncRead + Unpin + Send> FrameReader for LineReader<R> {
         let line = if self.ended { self.decoder.finish() } else { self.decoder.next_line() };
         Some(match line? {
             Line::Text(bytes) => Frame::Message(bytes),
-            Line::TooLong { .. } => Frame::TooLong,
+            Line::TooLong => Frame::TooLong,
         })
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use refmcp_proto::engine::client::{ClientMessage, TransportError};
 use refmcp_transport::pipe::{Frame, FrameReader, FrameWriter};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::transport::{BoxFuture, MessageSink, Transport};
@@ -161,15 +161,19 @@ pub(crate) async fn read_messages<R: FrameReader, W: FrameWriter>(
     content: PipeContent,
 ) -> io::Result<()> {
     let observed = sink.observed();
-    // Whether the line that has begun was reported.
-    let mut reported = false;
+    // Whether the line that has begun was reported, and since when it is awaited.
+    let (mut reported, mut since) = (false, None);
     loop {
         let partial = reader.partial().trim_ascii_start();
         let more = if content == PipeContent::MessagesOnly || reported || partial.is_empty() {
             reader.fill().await?
         } else {
-            let patience = if looks_like_a_message(partial) { REST_WITHIN } else { LINE_END_WITHIN };
-            match timeout(patience, reader.fill()).await {
+            let end_by = match looks_like_a_message(partial) {
+                // A long message may come slowly; every part of it counts.
+                true => Instant::now() + REST_WITHIN,
+                false => *since.get_or_insert_with(Instant::now) + LINE_END_WITHIN,
+            };
+            match timeout_at(end_by, reader.fill()).await {
                 Ok(filled) => filled?,
                 Err(_) => {
                     reported = true;
@@ -182,7 +186,7 @@ pub(crate) async fn read_messages<R: FrameReader, W: FrameWriter>(
         };
         let mut ignored = false;
         while let Some(frame) = reader.next_frame() {
-            reported = false;
+            (reported, since) = (false, None);
             outbox.received();
             match frame {
                 Frame::Message(bytes) if content == PipeContent::Mixed && !looks_like_a_message(bytes) => {

@@ -277,4 +277,11 @@ async fn a_line_without_an_end_is_reported_once() {
         assert_eq!(sink.next().await.trim_end(), if sent == "> " { "ignored: >" } else { r#"{"id":1"# });
         assert_eq!(sink.next().await, "{}");
     }
+    // One that grows all the time.
+    for _ in 0..3 {
+        far.write_all(b"x").await.unwrap();
+        assert!(timeout(LINE_END_WITHIN * 3 / 10, sink.next()).await.is_err(), "it may end yet");
+    }
+    far.write_all(b"x").await.unwrap();
+    assert_eq!(sink.next().await, "ignored: a line without an end: xxxx");
 }

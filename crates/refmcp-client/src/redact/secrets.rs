@@ -13,6 +13,9 @@ const SHORTEST: usize = 4;
 /// A value of this length or more is masked within longer words too.
 const DISTINCT: usize = 8;
 
+/// Backslashes before a character that are taken for its escape.
+const MOST_BACKSLASHES: usize = 16;
+
 /// The secrets that a command, its variables, its headers or a URL hold.
 ///
 /// ```
@@ -61,8 +64,9 @@ impl Secrets {
     /// The text with every known secret masked.
     #[must_use]
     pub fn masked<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        self.values.iter().fold(Cow::Borrowed(text), |text, secret| {
-            if text.contains(secret.as_str()) { Cow::Owned(without(&text, secret)) } else { text }
+        self.values.iter().fold(Cow::Borrowed(text), |text, secret| match find(&text, secret) {
+            Some(_) => Cow::Owned(without(&text, secret)),
+            None => text,
         })
     }
 
@@ -88,9 +92,7 @@ impl Secrets {
         let decoded = percent_decoded(value);
         // A header's value has a scheme before its secret.
         let behind_scheme = value.rsplit_once(' ').map_or("", |(_, last)| last);
-        // As logs and JSON have it.
-        let escaped = Value::from(value).to_string();
-        for form in [value, &decoded, &percent_encoded(&decoded), behind_scheme, escaped.trim_matches('"')] {
+        for form in [value, &decoded, &percent_encoded(&decoded), behind_scheme] {
             self.insert(form);
         }
     }
@@ -182,12 +184,57 @@ fn without(text: &str, secret: &str) -> String {
     };
     let anywhere = secret.chars().count() >= DISTINCT;
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some((before, behind)) = rest.split_once(secret) {
+    while let Some((before, found, behind)) = find(rest, secret) {
         out.push_str(before);
-        out.push_str(if anywhere || alone(&out, behind) { MASK } else { secret });
+        out.push_str(if anywhere || alone(&out, behind) { MASK } else { found });
         rest = behind;
     }
     out + rest
+}
+
+/// What stands before a secret, the secret as it is written there, and what stands behind it.
+fn find<'a>(text: &'a str, secret: &str) -> Option<(&'a str, &'a str, &'a str)> {
+    let (at, length) = if text.contains('\\') {
+        let mut places = text.char_indices();
+        places.find_map(|(at, _)| Some((at, escaped_length(text.get(at..)?, secret)?)))?
+    } else {
+        (text.find(secret)?, secret.len())
+    };
+    let (before, rest) = text.split_at_checked(at)?;
+    let (found, behind) = rest.split_at_checked(length)?;
+    Some((before, found, behind))
+}
+
+/// The length of a secret that the text begins with, where its characters may be escaped, once or several times: as in
+/// JSON, in the source of programs, and in what these print of values. Backslashes are not compared.
+fn escaped_length(text: &str, secret: &str) -> Option<usize> {
+    let mut rest = text;
+    for char in secret.chars().filter(|char| *char != '\\') {
+        let backslashes = rest.bytes().take(MOST_BACKSLASHES).take_while(|byte| *byte == b'\\').count();
+        let bare = rest.get(backslashes..)?;
+        rest = match bare.strip_prefix(char) {
+            Some(behind) => behind,
+            None if backslashes > 0 => behind_escape(bare, char)?,
+            None => return None,
+        };
+    }
+    Some(text.len() - rest.len()).filter(|length| *length > 0)
+}
+
+/// What follows on the escape of a character, which begins behind its backslash.
+fn behind_escape(text: &str, char: char) -> Option<&str> {
+    let code = u32::from(char);
+    let letter = match char {
+        '\n' => "n",
+        '\r' => "r",
+        '\t' => "t",
+        _ => "",
+    };
+    let forms = [letter, &format!("x{code:02x}"), &format!("u{code:04x}"), &format!("u{{{code:x}}}")];
+    let is_form = |form: &&str| {
+        !form.is_empty() && text.get(..form.len()).is_some_and(|it| it.eq_ignore_ascii_case(form))
+    };
+    text.get(forms.into_iter().find(is_form)?.len()..)
 }
 
 #[cfg(test)]
@@ -240,12 +287,32 @@ mod tests {
         secrets.extend(&other.with_value("-----BEGIN KEY-----\nfirst line\nsecond line\nend"));
         for (text, masked) in [
             (r#"{"a":"other \"one\" x"}"#, r#"{"a":"***"}"#),
+            (r#"{"a":"{\"b\":\"other \\\"one\\\" x\"}"}"#, r#"{"a":"{\"b\":\"***\"}"}"#),
+            (r#"'other \"one\" x'"#, "'***'"),
+            (r"other \u0022one\x22 x", "***"),
+            (r"other \u{22}one\U0022 x, \n", r"***, \n"),
+            (r"a\b: -----BEGIN KEY-----\nfirst line\nsecond line\nend", r"a\b: ***"),
             ("first line", "***"),
             ("[second line]", "[***]"),
             ("the end", "the end"),
         ] {
             assert_eq!(secrets.masked(text), masked);
         }
+    }
+
+    #[test]
+    fn secrets_with_backslashes_and_quotes_are_masked_as_programs_print_them() {
+        let secrets = Secrets::default().with_value(r#"it's\a "key" /+"#);
+        for text in [
+            r#"it's\a "key" /+"#,
+            r#"it\'s\\a "key" /+"#,
+            r#"it's\\a \"key\" /+"#,
+            r#"it\'s\\a \"key\" \/\u002B"#,
+        ] {
+            assert_eq!(secrets.masked(&format!("<{text}>\\")), "<***>\\", "{text}");
+        }
+        let long = "\\".repeat(100_000);
+        assert_eq!(secrets.masked(&long), long);
     }
 
     #[test]

@@ -94,7 +94,10 @@ async fn an_answer_before_the_request_is_read() {
     let mut peer = server.accept().await;
     peer.respond(413, "Connection: close\r\n", "too much").await;
     let (_, why) = sink.ended().await;
-    assert_eq!(why, TransportError::Refused { status: 413, error: None, body: "too much".to_owned() });
+    assert_eq!(
+        why,
+        TransportError::Refused { status: 413, error: None, body: "too much".to_owned(), retry_after: None }
+    );
 }
 
 #[tokio::test]

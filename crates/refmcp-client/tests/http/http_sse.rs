@@ -159,7 +159,12 @@ async fn a_refused_message_is_told() {
     transport.clone().send(request(1, "ping", None));
     let (mut peer, _) = server.request().await;
     peer.respond(404, "", "no such session").await;
-    let refused = TransportError::Refused { status: 404, error: None, body: "no such session".to_owned() };
+    let refused = TransportError::Refused {
+        status: 404,
+        error: None,
+        body: "no such session".to_owned(),
+        retry_after: None,
+    };
     assert_eq!(sink.ended().await, (1, refused));
     transport.clone().send(request(2, "ping", None));
     peer.request().await;

@@ -31,7 +31,7 @@ async fn refused(status: u16, location: &str) -> String {
     let (mut peer, _) = server.request().await;
     peer.respond(status, &format!("Location: {location}\r\n"), "").await;
     let (_, why) = sink.ended().await;
-    let TransportError::Refused { status: told, error: None, body } = why else { panic!("{why:?}") };
+    let TransportError::Refused { status: told, error: None, body, .. } = why else { panic!("{why:?}") };
     assert_eq!(told, status);
     assert!(body.contains("redirection to"), "{body}");
     body

@@ -35,7 +35,15 @@ async fn an_authorization_error_has_the_challenge() {
 #[tokio::test]
 async fn a_403_without_a_challenge_is_no_authorization_error() {
     let why = outcome("HTTP/1.1 403 X\r\nContent-Length: 14\r\n\r\nno such origin").await;
-    assert_eq!(why, TransportError::Refused { status: 403, error: None, body: "no such origin".to_owned() });
+    assert_eq!(
+        why,
+        TransportError::Refused {
+            status: 403,
+            error: None,
+            body: "no such origin".to_owned(),
+            retry_after: None
+        }
+    );
 }
 
 #[tokio::test]
@@ -50,7 +58,7 @@ async fn errors_of_the_protocol_are_read_from_refusals() {
 async fn other_refusals_are_shown_in_short_and_clean() {
     let body = format!("\u{1b}[31mboom{}", "x".repeat(500));
     let why = outcome(&format!("HTTP/1.1 500 X\r\nContent-Length: {}\r\n\r\n{body}", body.len())).await;
-    let TransportError::Refused { status: 500, error: None, body } = why else { panic!("{why:?}") };
+    let TransportError::Refused { status: 500, error: None, body, .. } = why else { panic!("{why:?}") };
     assert!(body.starts_with("\\u{1b}[31mboomxx") && body.chars().count() < 120, "{body}");
 }
 
@@ -130,7 +138,7 @@ async fn a_refused_notification_is_told() {
     let (exchange, why) = sink.ended().await;
     assert_eq!(
         (exchange, why),
-        (7, TransportError::Refused { status: 500, error: None, body: "no".to_owned() })
+        (7, TransportError::Refused { status: 500, error: None, body: "no".to_owned(), retry_after: None })
     );
 }
 

@@ -47,7 +47,10 @@ async fn a_lost_session_is_forgotten() {
     assert_eq!(peer.request().await.header("mcp-session-id"), None);
     peer.respond(404, "", "who?").await;
     let (_, why) = sink.ended().await;
-    assert_eq!(why, TransportError::Refused { status: 404, error: None, body: "who?".to_owned() });
+    assert_eq!(
+        why,
+        TransportError::Refused { status: 404, error: None, body: "who?".to_owned(), retry_after: None }
+    );
 }
 
 #[tokio::test]

@@ -12,22 +12,13 @@ const DEFAULT_CHUNK: usize = 64 * 1024;
 pub enum Line<'a> {
     /// The bytes of a line without `\n` and without one trailing `\r`.
     Text(&'a [u8]),
-    /// A line over the limit ended; its bytes are gone.
-    TooLong {
-        /// The length the line had, without its line end.
-        bytes: usize,
-    },
+    /// A line passed the limit, which is told at once: its end may never come. All of it is dropped.
+    TooLong,
 }
 
 enum Span {
     Text { from: usize, to: usize },
-    TooLong { bytes: usize },
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Dropping {
-    bytes: usize,
-    ends_in_cr: bool,
+    TooLong,
 }
 
 /// Cuts a stream of bytes into lines, skipping blank ones.
@@ -43,7 +34,8 @@ pub struct LineDecoder {
     start: usize,
     scanned: usize,
     end: usize,
-    dropping: Option<Dropping>,
+    // Whether the line that has begun was too long.
+    dropping: bool,
     max_line: usize,
     chunk: usize,
 }
@@ -59,7 +51,7 @@ impl LineDecoder {
     #[must_use]
     pub fn with_chunk(max_line: usize, chunk: usize) -> Self {
         let chunk = chunk.max(1);
-        Self { buf: Vec::new(), start: 0, scanned: 0, end: 0, dropping: None, max_line, chunk }
+        Self { buf: Vec::new(), start: 0, scanned: 0, end: 0, dropping: false, max_line, chunk }
     }
 
     /// Room to read into, never empty.
@@ -112,7 +104,7 @@ impl LineDecoder {
     fn lend(&self, span: &Span) -> Line<'_> {
         match *span {
             Span::Text { from, to } => Line::Text(self.buf.get(from..to).unwrap_or_default()),
-            Span::TooLong { bytes } => Line::TooLong { bytes },
+            Span::TooLong => Line::TooLong,
         }
     }
 
@@ -122,8 +114,7 @@ impl LineDecoder {
             let fresh = self.buf.get(self.scanned..self.end).unwrap_or_default();
             let Some(at) = memchr(b'\n', fresh) else {
                 self.scanned = self.end;
-                self.drop_if_too_long();
-                return None;
+                return self.drop_if_too_long();
             };
             let newline = self.scanned + at;
             let span = self.close_line(newline);
@@ -142,18 +133,16 @@ impl LineDecoder {
         span
     }
 
-    /// What the line from `start` up to `to` comes to; `None` for a blank one.
+    /// What the line from `start` up to `to` comes to; `None` for a blank one, and for the rest of one that was too long.
     #[inline]
     fn close_line(&mut self, to: usize) -> Option<Span> {
-        if self.dropping.is_some() {
-            self.drop_up_to(to);
-            let dropped = self.dropping.take()?;
-            return Some(Span::TooLong { bytes: dropped.bytes - usize::from(dropped.ends_in_cr) });
+        if std::mem::take(&mut self.dropping) {
+            return None;
         }
         let raw = self.buf.get(self.start..to).unwrap_or_default();
         let text = raw.strip_suffix(b"\r").unwrap_or(raw);
         if text.len() > self.max_line {
-            Some(Span::TooLong { bytes: text.len() })
+            Some(Span::TooLong)
         } else if text.trim_ascii_start().is_empty() {
             None
         } else {
@@ -161,22 +150,15 @@ impl LineDecoder {
         }
     }
 
-    fn drop_if_too_long(&mut self) {
+    fn drop_if_too_long(&mut self) -> Option<Span> {
         // One byte of grace: it may be the `\r` of the line end, which does not count.
         let held = self.end - self.start;
-        if self.dropping.is_some() || held > self.max_line.saturating_add(1) {
-            self.drop_up_to(self.end);
+        let is_new = !self.dropping && held > self.max_line.saturating_add(1);
+        self.dropping |= is_new;
+        if self.dropping {
             self.start = self.end;
         }
-    }
-
-    fn drop_up_to(&mut self, to: usize) {
-        let gone = self.buf.get(self.start..to).unwrap_or_default();
-        let before = self.dropping.unwrap_or(Dropping { bytes: 0, ends_in_cr: false });
-        self.dropping = Some(Dropping {
-            bytes: before.bytes.saturating_add(gone.len()),
-            ends_in_cr: gone.last().map_or(before.ends_in_cr, |&byte| byte == b'\r'),
-        });
+        is_new.then_some(Span::TooLong)
     }
 
     fn make_room(&mut self, wanted: usize) {

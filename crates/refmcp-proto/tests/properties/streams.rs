@@ -45,7 +45,7 @@ fn responses<'a>(rig: &mut TestEngine, portions: impl Iterator<Item = &'a [u8]>)
     let mut decoder = LineDecoder::with_chunk(MOST, 64);
     let take = |rig: &mut TestEngine, line: Line<'_>| match line {
         Line::Text(bytes) => rig.send(bytes),
-        Line::TooLong { .. } => {
+        Line::TooLong => {
             rig.engine.receive_too_long(Default::default());
             rig.settle();
         }

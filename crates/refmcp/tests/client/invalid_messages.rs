@@ -51,7 +51,8 @@ fn a_server_that_only_prints_is_left_soon_and_quoted() {
             "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":",
         ),
         (r#"while read -r line; do echo '{"jsonrpc":"2.0","id":77,"result":{}}'; done"#, "with the id 77"),
-        ("cat", "refuses to open a session"),
+        ("cat", "it sends our own messages back"),
+        ("yes | tr -d '\\n'", "it sent a message that is longer than"),
     ] {
         let ended = user.with_script(&["list"], script);
         assert_eq!((ended.code, ended.out.as_str()), (4, ""), "{script}: {ended:?}");
@@ -68,6 +69,11 @@ fn a_server_that_only_prints_is_left_soon_and_quoted() {
         "{ended:?}"
     );
     assert_eq!(ended.err.matches("log to stderr").count(), 1, "{ended:?}");
+    // One that never ends its line.
+    let dripping = "while printf x; do sleep 0.02; done";
+    let ended = user.with_script(&["list", "--timeout", "2"], dripping);
+    let last = ended.err.lines().last().unwrap();
+    assert!(ended.code == 4 && last.contains("a line without an end: xx"), "{ended:?}");
     // What a server prints cannot steer the terminal, and a lot of it is not shown.
     let ended = user.with_script(&["list"], r"printf '\033[2J\n'; seq 100");
     assert!(!ended.err.contains('\x1b') && ended.err.lines().count() < 10, "{ended:?}");

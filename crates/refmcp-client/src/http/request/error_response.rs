@@ -36,7 +36,8 @@ pub(crate) async fn refused(mut response: HttpResponse, session: Option<&HeaderV
     }
     let error = error_in(&body);
     let body = excerpt(String::from_utf8_lossy(&body).trim());
-    TransportError::Refused { status: status.as_u16(), error, body }
+    let retry_after = shown(&response.headers, &header::RETRY_AFTER).map(Into::into);
+    TransportError::Refused { status: status.as_u16(), error, body, retry_after }
 }
 
 fn error_in(body: &[u8]) -> Option<RpcError> {

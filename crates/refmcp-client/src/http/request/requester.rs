@@ -221,6 +221,7 @@ impl HttpRequester {
                 status: status.as_u16(),
                 error: None,
                 body: format!("a redirection to {to}, which is not followed: {why}"),
+                retry_after: None,
             };
             if !matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
                 return Err(refused("only 307 and 308 keep the request as it is"));

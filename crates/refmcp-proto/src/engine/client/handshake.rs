@@ -11,7 +11,7 @@ use super::{ClientEngine, encode_request};
 use crate::engine::ExchangeId;
 use crate::jsonrpc::{RpcError, encode, without_place};
 use crate::model::{DiscoverResult, InitializeParams, InitializeResult, JsonObject};
-use crate::revision::{Method, NotificationMethod, Revision, Rules};
+use crate::revision::{NotificationMethod, Revision, Rules};
 use crate::time::Timestamp;
 
 /// Attempts at the most; a correct server needs four.
@@ -68,9 +68,10 @@ impl ClientEngine {
         // A server that ignores `server/discover` needs its share of the time to open a session.
         let probe = self.config.probe_timeout.min(self.config.open_timeout / 2);
         let patience = if goes_on { probe } else { self.config.open_timeout };
-        let (method, json, rules) = match attempt {
-            Attempt::Discover(revision) => self.discover(exchange, revision),
-            Attempt::Initialize(revision) => self.initialize(exchange, revision),
+        let method = attempt.method();
+        let (json, rules) = match attempt {
+            Attempt::Discover(revision) => self.discover(exchange, method, revision),
+            Attempt::Initialize(revision) => self.initialize(exchange, method, revision),
         };
         let kind =
             ClientMessageKind::Request { method: method.into(), name: None, param_headers: Vec::new() };
@@ -83,11 +84,11 @@ impl ClientEngine {
     fn discover(
         &self,
         exchange: ExchangeId,
+        method: &str,
         revision: Revision,
-    ) -> (&'static str, Vec<u8>, Option<&'static Rules>) {
+    ) -> (Vec<u8>, Option<&'static Rules>) {
         let rules = revision.rules();
         let mut json = Vec::new();
-        let method = Method::Discover.name();
         let request = encode_request::RequestDraft {
             id: exchange.0,
             method,
@@ -97,15 +98,15 @@ impl ClientEngine {
             state: None,
         };
         request.encode_request(&mut json, rules, &encode_request::fixed_meta(&self.config, rules));
-        (method, json, Some(rules))
+        (json, Some(rules))
     }
 
     fn initialize(
         &self,
         exchange: ExchangeId,
+        method: &str,
         revision: Revision,
-    ) -> (&'static str, Vec<u8>, Option<&'static Rules>) {
-        let method = Method::Initialize.name();
+    ) -> (Vec<u8>, Option<&'static Rules>) {
         let mut params = InitializeParams::new(revision.as_str(), self.config.info.clone());
         params.capabilities = self.config.capabilities.clone();
         if !revision.rules().extensions {
@@ -114,7 +115,7 @@ impl ClientEngine {
         let mut json = Vec::new();
         // Writing values of the model into memory does not fail.
         let _ = encode::request(&mut json, &super::id_of(exchange), method, &params);
-        (method, json, None)
+        (json, None)
     }
 
     /// Takes a response to the attempt; whether it was one.

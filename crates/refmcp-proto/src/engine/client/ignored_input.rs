@@ -4,7 +4,8 @@
 //! request must not wait until its deadline for a response that has come in an unreadable form:
 //!
 //! * A response that is malformed, or has an unknown id, ends the request it was meant for, unless a proper response
-//!   follows within [`GRACE`].
+//!   follows within [`GRACE`], or [`OPENING_GRACE`] while the connection opens: a session can be opened all the same.
+//! * While the connection opens, a message that is too long ends it: its end may never come.
 //! * While the connection opens, other lines end `server/discover` once the server is quiet again; a session is then opened
 //!   as if the server did not know the method. When that brings such lines as well, the server is pinged. A server that
 //!   responds to each message with something else does not speak the protocol.
@@ -24,6 +25,9 @@ use crate::time::Timestamp;
 
 /// How long a proper response may take after something unreadable came.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// The same while the connection opens.
+const OPENING_GRACE: Duration = Duration::from_millis(200);
 
 /// What comes this soon after a message to a quiet server is taken for its response.
 const PROMPT: Duration = Duration::from_millis(400);
@@ -106,6 +110,9 @@ impl ClientEngine {
     pub(super) fn too_long(&mut self, now: Timestamp, what: &str) {
         let what = format!("it sent a message that is {what}");
         self.ignore("RPC-01", what.clone());
+        if matches!(self.phase, Phase::Opening(_)) {
+            return self.give_up(OpenError::Protocol(what));
+        }
         self.fail_waiting_request(now, None, what);
     }
 
@@ -113,7 +120,8 @@ impl ClientEngine {
         if self.config.transport == TransportKind::Pipe
             && let Some(exchange) = meant.or_else(|| self.only_waiting())
         {
-            self.schedule_failure(exchange, now + GRACE, what);
+            let grace = if matches!(self.phase, Phase::Opening(_)) { OPENING_GRACE } else { GRACE };
+            self.schedule_failure(exchange, now + grace, what);
         }
     }
 

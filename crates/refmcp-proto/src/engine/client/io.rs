@@ -173,7 +173,8 @@ pub enum TransportError {
     #[error("the connection ended before the answer came: {0}")]
     Broken(String),
     /// The server refused with an HTTP status.
-    #[error("the server refused with status {status}{}", .error.as_ref().map_or_else(|| body_of(.body), |error| format!(": {error}")))]
+    #[error("the server refused with status {status}{}{}",
+        .error.as_ref().map_or_else(|| body_of(.body), |error| format!(": {error}")), retry_of(.retry_after.as_deref()))]
     Refused {
         /// The status.
         status: u16,
@@ -181,6 +182,8 @@ pub enum TransportError {
         error: Option<RpcError>,
         /// The beginning of any other body.
         body: String,
+        /// When the server can be asked again, from `Retry-After`: a number of seconds, or a date.
+        retry_after: Option<Box<str>>,
     },
     /// The server requires authorization.
     #[error("the server wants authorization (status {status})")]
@@ -245,6 +248,14 @@ pub enum OpenError {
 
 fn body_of(body: &str) -> String {
     if body.is_empty() { String::new() } else { format!(": {body}") }
+}
+
+/// When to try again: a number of seconds, or a date.
+fn retry_of(retry_after: Option<&str>) -> String {
+    retry_after.map_or_else(String::new, |when| match when.parse::<u64>() {
+        Ok(seconds) => format!("; try again in {seconds} s"),
+        Err(_) => format!("; try again after {when}"),
+    })
 }
 
 fn spoken(theirs: &[String]) -> String {

@@ -188,7 +188,10 @@ impl ClientEngine {
         }
         if let Some(call) = self.call_of(exchange) {
             let error = match why {
-                TransportError::Refused { error: Some(error), .. } => CallError::Rpc(error),
+                // When to try again must not get lost.
+                TransportError::Refused { error: Some(error), retry_after: None, .. } => {
+                    CallError::Rpc(error)
+                }
                 why => CallError::Transport(why),
             };
             self.finish(call, Err(error));

@@ -4,7 +4,7 @@ use super::config::{TransportKind, VersionPolicy};
 use super::io::{OpenError, TransportError};
 use crate::jsonrpc::{RpcError, code};
 use crate::model::UnsupportedVersionData;
-use crate::revision::{Lifecycle, Revision};
+use crate::revision::{Lifecycle, Method, Revision};
 
 /// A first message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,16 @@ pub(super) enum Attempt {
     Discover(Revision),
     /// `initialize`.
     Initialize(Revision),
+}
+
+impl Attempt {
+    /// The method of the message.
+    pub(super) fn method(self) -> &'static str {
+        match self {
+            Self::Discover(_) => Method::Discover.name(),
+            Self::Initialize(_) => Method::Initialize.name(),
+        }
+    }
 }
 
 /// What an attempt came to.
@@ -74,15 +84,15 @@ pub(super) fn after_discover(
         AttemptOutcome::Malformed(what) => {
             older.map_or_else(|| NextStep::GiveUp(OpenError::Protocol(what)), NextStep::Try)
         }
-        AttemptOutcome::Wire(TransportError::Refused { status, error, body })
+        AttemptOutcome::Wire(TransportError::Refused { status, error, body, retry_after })
             if matches!(status, 400 | 404 | 405 | 406 | 415) =>
         {
             match (error, older) {
                 (Some(error), _) => after_discover(version_policy, way, again, AttemptOutcome::Error(error)),
                 (None, Some(older)) => NextStep::Try(older),
-                (None, None) => {
-                    NextStep::GiveUp(TransportError::Refused { status, error: None, body }.into())
-                }
+                (None, None) => NextStep::GiveUp(
+                    TransportError::Refused { status, error: None, body, retry_after }.into(),
+                ),
             }
         }
         AttemptOutcome::Wire(fault) => NextStep::GiveUp(fault.into()),
@@ -190,7 +200,12 @@ mod tests {
 
     fn refused(status: u16, error: Option<i64>) -> AttemptOutcome {
         let error = error.map(|code| RpcError::new(code, "no"));
-        AttemptOutcome::Wire(TransportError::Refused { status, error, body: String::new() })
+        AttemptOutcome::Wire(TransportError::Refused {
+            status,
+            error,
+            body: String::new(),
+            retry_after: None,
+        })
     }
 
     fn message_received(names: &[&str]) -> AttemptOutcome {

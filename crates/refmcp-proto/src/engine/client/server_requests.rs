@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::config::TransportKind;
-use super::io::{ClientMessage, ClientMessageKind, ClientOutput, ServerRequest, ServerRequestId};
-use super::{ClientEngine, handshake::Phase};
+use super::io::{ClientMessage, ClientMessageKind, ClientOutput, OpenError, ServerRequest, ServerRequestId};
+use super::{ClientEngine, exchange_of, handshake::Phase};
 use crate::engine::{CallId, ExchangeId};
 use crate::jsonrpc::encode::{self, ResponseId};
 use crate::jsonrpc::{Request, RequestId, RpcError, excerpt};
@@ -39,6 +39,14 @@ impl ClientEngine {
 
     /// The server makes a request.
     pub(super) fn server_request(&mut self, now: Timestamp, from: Option<ExchangeId>, request: &Request<'_>) {
+        if let Phase::Opening(opening) = self.phase
+            && exchange_of(&request.id) == Some(opening.exchange)
+            && request.method == opening.attempt.method()
+        {
+            // A response would come back as well, and be taken for the server's.
+            let what = format!("it sends our own messages back, such as {}", request.method);
+            return self.give_up(OpenError::Protocol(what));
+        }
         let call = from.and_then(|from| self.call_of(from));
         if let Some(call) = call {
             self.restart_idle_timeout(now, call);

@@ -163,3 +163,47 @@ fn a_short_open_timeout_leaves_time_for_initialize() {
     rig.seen();
     assert_eq!(sent(&rig.pass(2_000))["method"], "initialize");
 }
+
+#[test]
+fn a_malformed_response_to_the_opening_is_not_waited_for_long() {
+    for line in [
+        r#"{"jsonrpc":"2.0","id":1,"result":"#,
+        r#"{"jsonrpc":"2.0","id":77,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":"1","result":{}}"#,
+    ] {
+        let mut rig = Rig::new(|_| {});
+        rig.seen();
+        rig.receive(line);
+        assert_eq!(sent(&rig.pass(200))["method"], "initialize", "{line}");
+        rig.receive(line);
+        assert!(
+            closed(&rig.pass(200)).starts_with("the server broke the protocol: it sent an answer"),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn a_message_that_is_too_long_ends_the_opening() {
+    let mut rig = Rig::new(|_| {});
+    rig.seen();
+    rig.engine.unreadable(rig.now, None, "longer than 10 bytes");
+    let seen = rig.seen();
+    let why = "the server broke the protocol: it sent a message that is longer than 10 bytes";
+    assert_eq!(closed(&seen), why);
+}
+
+#[test]
+fn a_server_that_sends_our_messages_back_is_given_up() {
+    for version_policy in [VersionPolicy::Auto, VersionPolicy::Legacy] {
+        let mut rig = Rig::new(|config| config.version_policy = version_policy);
+        let first = sent(&rig.seen()).clone();
+        let seen = rig.receive(&first.to_string());
+        assert!(closed(&seen).contains("it sends our own messages back"), "{seen:?}");
+    }
+    // A request that only has the same id is none of ours.
+    let mut rig = Rig::new(|config| config.version_policy = VersionPolicy::Legacy);
+    rig.seen();
+    let seen = rig.hear(json!({ "id": 1, "method": "ping" }));
+    assert_eq!(sent(&seen)["result"], json!({}), "{seen:?}");
+}
