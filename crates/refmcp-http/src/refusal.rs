@@ -13,6 +13,7 @@ use refmcp_server::backplane::Unavailable;
 
 use crate::access::guard::GuardError;
 use crate::request::response;
+use crate::routes::EndpointPath;
 
 const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 
@@ -114,6 +115,12 @@ impl Refusal {
     #[cold]
     pub(crate) fn not_found() -> Self {
         Self::new(StatusCode::NOT_FOUND, Reason::Path, "there is nothing here")
+    }
+
+    /// The same refusal, which names the path of the MCP endpoint.
+    #[cold]
+    pub(crate) fn with_hint(self, path: &EndpointPath) -> Self {
+        Self::new(StatusCode::NOT_FOUND, self.reason, format!("there is nothing here; MCP is at {path}"))
     }
 
     /// 404: the session has ended or never was, so the client opens another.

@@ -24,6 +24,11 @@ impl TrustedProxy {
     /// Connections over a Unix socket.
     pub const UNIX: Self = Self(Kind::Unix);
 
+    /// Whether it is every address of its version, so that every client is believed.
+    pub fn is_every_address(&self) -> bool {
+        matches!(self.0, Kind::Network { bits: 0, .. })
+    }
+
     pub(super) fn contains(&self, other: IpAddr) -> bool {
         let Kind::Network { address, bits } = self.0 else { return false };
         let network = |address: IpAddr| match address {

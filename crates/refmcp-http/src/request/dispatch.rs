@@ -117,7 +117,7 @@ impl EndpointState {
             let why = http_sse::wrong_method(&self.options.path, route.target, head);
             return Err(Refusal::method(route.methods, why));
         }
-        service.ok_or_else(Refusal::not_found)
+        service.ok_or_else(|| Refusal::not_found().with_hint(&self.options.path))
     }
 
     /// Serves a request that was admitted, with its access token where one is required.

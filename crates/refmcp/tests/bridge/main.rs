@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod beyond;
 mod broken_servers;
 mod faults;
 mod from_http;

@@ -157,7 +157,7 @@ impl Site {
         self.every_transport_comes_through();
         self.the_client_is_known();
         for path in ["/metrics", "/healthz", "/readyz"] {
-            assert_eq!(self.get(path), "there is nothing here\n", "{path} is for the inside");
+            assert_eq!(self.get(path), "there is nothing here; MCP is at /mcp\n", "{path} is for the inside");
         }
         let inside =
             Command::new("curl").args(["-s", &format!("http://{}/metrics", self.ops)]).output().unwrap();

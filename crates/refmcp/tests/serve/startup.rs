@@ -136,6 +136,27 @@ fn beyond_this_machine_it_warns_and_shows_an_address_that_works() {
 }
 
 #[test]
+fn operators_beyond_this_machine_are_warned_of_and_shown_an_address_that_works() {
+    let server = Logged::start(&["--ops-addr", "0.0.0.0:0"]);
+    assert!(!server.banner.contains("0.0.0.0"), "{}", server.banner);
+    assert_eq!(curl(&[server.url("operations")]).0, "200", "{}", server.banner);
+    let log = server.log();
+    assert!(log.contains("WARN") && log.contains("--ops-addr listens beyond this machine"), "{log}");
+    assert!(!log.contains("without --auth"), "{log}");
+}
+
+#[test]
+fn proxies_that_are_every_client_are_warned_of() {
+    for every in ["0.0.0.0/0", "::/0", "::ffff:0:0/96"] {
+        let server = Logged::start(&["--trusted-proxy", "10.0.0.1", "--trusted-proxy", every]);
+        let log = server.log();
+        assert!(log.contains("believes the forwarding headers of every client"), "{every}: {log}");
+        assert_eq!(log.lines().count(), 1, "{log}");
+    }
+    assert_eq!(Logged::start(&["--trusted-proxy", "10.0.0.0/8"]).log(), "");
+}
+
+#[test]
 fn the_lenient_policy_serves_requests_without_accept() {
     let ask = |options: &[&str]| {
         let server = Logged::start(options);

@@ -31,7 +31,7 @@ use crate::args::{
 };
 use crate::arguments::ArgumentInput;
 use crate::bridge::Upstream;
-use crate::command::auth;
+use crate::command::{auth, reachable};
 use crate::shell::signals::{Signal, Signals};
 use crate::ui::progress::Bars;
 pub(crate) use connect::{Server, Servers, remembered};
@@ -132,6 +132,7 @@ async fn carry_out(
             let person = Person::new(shared, &Bars::hidden());
             let server = Servers::new(shared, &person)?.find(&to).await?;
             let server = Upstream { connector: server.connector, observer: server.observer };
+            reachable::warn_of_bridge(&from);
             let done = crate::bridge::run(&from, server, shared, stopped).await;
             return done.map(|()| ExitReason::Done);
         }

@@ -59,7 +59,7 @@ impl ServerAddresses {
 
     /// What is said; `ops` is where operators ask, if they have an address of their own, and `more` are further lines of
     /// a name and a text, under a heading.
-    pub(super) fn banner(&self, ops: Option<SocketAddr>, heading: &str, more: &[(&str, String)]) -> String {
+    pub(super) fn banner(&self, ops: Option<&str>, heading: &str, more: &[(&str, String)]) -> String {
         let mut lines: String =
             self.endpoints().iter().map(|(name, url)| format!("  {name:<16}  {url}\n")).collect();
         if let Some(ops) = ops {
@@ -119,7 +119,7 @@ impl ServerAddresses {
     }
 
     /// The same as one JSON document on one line.
-    pub(super) fn document(&self, ops: Option<SocketAddr>, more: &[(&str, String)]) -> String {
+    pub(super) fn document(&self, ops: Option<&str>, more: &[(&str, String)]) -> String {
         let [http, sse, websocket] = self.public_endpoints().map(|(_, url)| url);
         let more: Map<String, Value> =
             more.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();

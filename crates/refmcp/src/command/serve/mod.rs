@@ -3,7 +3,6 @@
 mod addresses;
 mod auth;
 mod listen;
-mod reachable;
 mod signals;
 
 use std::io::{Write, stdout};
@@ -17,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::addresses::{ListenAddress, ServerAddresses};
 use self::signals::Signals;
-use super::reference_options;
+use super::{reachable, reference_options};
 use crate::args::{OutputFormat, Policy, ServeOptions};
 
 pub(crate) fn run(options: ServeOptions) -> Result<()> {
@@ -51,9 +50,16 @@ async fn serve(options: ServeOptions) -> Result<()> {
     http.hosts.extend(addresses.public_hosts());
     let about = auth::set(&options.authorization, &addresses, &mut http)?;
     let ops = listen_for_ops(options.ops_addr.as_deref(), &mut http).await?;
-    if let (None, ListenAddress::Address(address)) = (&http.resource_server, &addresses.at) {
-        reachable::warn_if_open(*address);
+    let ops_address = ops.as_ref().and_then(|ops| ops.local_addr().ok());
+    if let ListenAddress::Address(address) = addresses.at {
+        if http.resource_server.is_none() {
+            reachable::warn_of_server(address);
+        }
+        reachable::warn_of_proxies(&http.trusted_proxies);
     }
+    ops_address.inspect(|address| reachable::warn_of_ops(*address));
+    let ops_shown =
+        ops_address.map(|address| reachable::authority(address, &[], reachable::outgoing_address));
     let mut reference = reference_options(options.server);
     reference.auth_required = http.resource_server.is_some();
     reference.endpoints = addresses.public_endpoints().map(|(_, url)| url).to_vec();
@@ -66,10 +72,9 @@ async fn serve(options: ServeOptions) -> Result<()> {
     };
     let more = |builder: ServerBuilder| builder.grace(grace).capabilities(declare);
     let server = refmcp_reference::server_with(reference, more)?;
-    let ops_address = ops.as_ref().and_then(|ops| ops.local_addr().ok());
     let said = match output {
-        OutputFormat::Text => addresses.banner(ops_address, "Authorization", &about.lines),
-        OutputFormat::Json | OutputFormat::Jsonl => addresses.document(ops_address, &about.lines),
+        OutputFormat::Text => addresses.banner(ops_shown.as_deref(), "Authorization", &about.lines),
+        OutputFormat::Json | OutputFormat::Jsonl => addresses.document(ops_shown.as_deref(), &about.lines),
     };
     if let Err(fault) = stdout().write_all(said.as_bytes()) {
         // A closed standard output is no reason not to serve.

@@ -1,10 +1,15 @@
-//! By which address clients elsewhere reach a server, and a warning when all of them may.
+//! By which address clients elsewhere reach a listener, and warnings when all of them may.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
+use refmcp_http::TrustedProxy;
+use url::Host;
+
+use crate::args::BridgeSide;
+
 /// The host and port to show for an address that is listened on. One that stands for all addresses of a machine is shown
 /// as a name that was given for clients, or else as the address by which this machine reaches others.
-pub(super) fn authority(
+pub(crate) fn authority(
     address: SocketAddr,
     allowed: &[String],
     outgoing: impl FnOnce(SocketAddr) -> Option<IpAddr>,
@@ -28,7 +33,7 @@ pub(super) fn authority(
 
 /// The address by which this machine reaches others. Nothing is sent: the system only looks up the way to an address that
 /// is kept for documentation, for which it takes its usual one.
-pub(super) fn outgoing_address(listening: SocketAddr) -> Option<IpAddr> {
+pub(crate) fn outgoing_address(listening: SocketAddr) -> Option<IpAddr> {
     let ways: [(IpAddr, IpAddr); 2] = [
         (IpAddr::from([0, 0, 0, 0]), IpAddr::from([192, 0, 2, 1])),
         (IpAddr::from([0; 8]), IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1])),
@@ -43,13 +48,46 @@ pub(super) fn outgoing_address(listening: SocketAddr) -> Option<IpAddr> {
     .find(|address| !address.is_loopback() && !address.is_unspecified())
 }
 
-/// Warns when clients elsewhere need no token.
-pub(super) fn warn_if_open(address: SocketAddr) {
-    if !address.ip().is_loopback() {
+/// Warns of a server whose clients need no token.
+pub(crate) fn warn_of_server(address: SocketAddr) {
+    let what = "the server listens beyond this machine without --auth: every client that reaches it can call every tool; \
+                --auth ISSUER asks for tokens, --host 127.0.0.1 keeps it to this machine";
+    warn_if_open(address.ip().is_loopback(), &address.to_string(), what);
+}
+
+/// Warns of health and metrics, which need no token at an address of their own.
+pub(crate) fn warn_of_ops(address: SocketAddr) {
+    let what = "--ops-addr listens beyond this machine: every client that reaches it can read health and metrics without \
+                a token; give an address that only operators reach, or --ops-addr 127.0.0.1:PORT";
+    warn_if_open(address.ip().is_loopback(), &address.to_string(), what);
+}
+
+/// Warns of a bridge, whose clients act with its rights.
+pub(crate) fn warn_of_bridge(from: &BridgeSide) {
+    let BridgeSide::Listen { url, .. } = from else { return };
+    let is_local = match url.host() {
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
+        None => true,
+    };
+    let what = "the bridge listens beyond this machine: every client that reaches it can call every tool of the server \
+                behind it, with the headers and tokens of the bridge; --from with 127.0.0.1 keeps it to this machine";
+    warn_if_open(is_local, url.authority(), what);
+}
+
+fn warn_if_open(is_local: bool, address: &str, what: &str) {
+    if !is_local {
+        tracing::warn!(address, "{what}");
+    }
+}
+
+/// Warns of trusted proxies that are every client.
+pub(crate) fn warn_of_proxies(proxies: &[TrustedProxy]) {
+    for proxy in proxies.iter().filter(|proxy| proxy.is_every_address()) {
         tracing::warn!(
-            %address,
-            "the server listens beyond this machine without --auth: every client that reaches it can call every tool; \
-             --auth ISSUER asks for tokens, --host 127.0.0.1 keeps it to this machine"
+            "--trusted-proxy {proxy} believes the forwarding headers of every client: each can give itself any address, and so \
+             pass limits of its rate and hide from the log; name the addresses of your proxies alone"
         );
     }
 }
