@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::ValueEnum;
-
 use super::help::examples;
 use super::value::{Header, header, pair};
-use super::{Target, UsageError};
+use super::{OutputFormat, Target, UsageError};
 use crate::config::ConfigHost;
 
 #[derive(Debug, clap::Args)]
@@ -63,6 +61,10 @@ pub(crate) struct InstallOptions {
     #[arg(long, conflicts_with_all = ["url", "command", "name", "env", "headers", "replace"])]
     pub(crate) undo: bool,
 
+    /// The output's format; in JSON, an error is a JSON document on stderr.
+    #[arg(long, short = 'o', value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) output: OutputFormat,
+
     /// A command that starts the server, instead of URL.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
@@ -96,16 +98,7 @@ pub(crate) struct ServersOptions {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// How to write them.
-    #[arg(long, short = 'o', value_enum, default_value_t = ServersOutput::Text)]
-    pub(crate) output: ServersOutput,
-}
-
-/// How to write a list of servers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ServersOutput {
-    /// For people.
-    Text,
-    /// One JSON document.
-    Json,
+    /// The output's format; in JSON, an error is a JSON document on stderr.
+    #[arg(long, short = 'o', value_enum, default_value_t = OutputFormat::Text)]
+    pub(crate) output: OutputFormat,
 }

@@ -26,7 +26,7 @@ use error::to_clap;
 pub(crate) use exit::{ExitError, ExitReason, UsageError};
 use help::examples;
 pub(crate) use help::{CompletionShell, definition, parse_shared_options, print_completions, print_manual};
-pub(crate) use install::{InstallOptions, ServersOptions, ServersOutput};
+pub(crate) use install::{InstallOptions, ServersOptions};
 pub(crate) use serve::{
     AuthorizationOptions, BuiltinLogin, DpopPolicy, Policy, Profile, ServeOptions, ServerOptions, TokenIssuer,
 };
@@ -142,10 +142,9 @@ impl Action {
             Self::Trust(command) => command.format().is_json(),
             Self::Log(query) => query.format().is_json(),
             Self::Serve(options) => options.output.is_json(),
-            Self::Servers(options) => options.output == ServersOutput::Json,
-            Self::Install(_) | Self::Stdio(_) | Self::Completions(_) | Self::CompleteLine(..) | Self::Man => {
-                false
-            }
+            Self::Servers(options) => options.output.is_json(),
+            Self::Install(options) => options.output.is_json(),
+            Self::Stdio(_) | Self::Completions(_) | Self::CompleteLine(..) | Self::Man => false,
         }
     }
 }
@@ -156,7 +155,8 @@ impl Action {
 ///
 /// The exit code, when the arguments were not understood or asked for help; either has been printed.
 pub(crate) fn parse() -> Result<(LogOptions, Action), ExitCode> {
-    let words: Vec<OsString> = std::env::args_os().collect();
+    // Usages name the program as documents do, however it was started.
+    let words: Vec<OsString> = std::iter::once("refmcp".into()).chain(std::env::args_os().skip(1)).collect();
     parse_from(words.clone()).map_err(|error| {
         let error = error::redacted(error::hinted(error, &words));
         let is_usage_error = error.use_stderr();
@@ -186,6 +186,7 @@ fn parse_from(words: impl IntoIterator<Item = OsString>) -> Result<(LogOptions, 
         Command::Serve(options) => Action::Serve(options),
         Command::Client(args) => {
             let (command, shared) = args.resolve().map_err(|error| to_clap(&error))?;
+            shared.check_roots().map_err(|error| to_clap(&error))?;
             Action::Client(command, Box::new(shared))
         }
         Command::Trust { change } => Action::Trust(change),

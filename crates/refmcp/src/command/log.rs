@@ -1,12 +1,12 @@
 //! `refmcp log`: the calls that were made.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use refmcp_client::redact;
 
-use crate::args::{ExitReason, LogQuery, OutputFormat};
+use crate::args::{ExitReason, LogQuery};
 use crate::store::StateFolder;
 use crate::store::calls::{CallEntry, read};
-use crate::ui::output::print;
+use crate::ui::output::show_list;
 use crate::ui::render::View;
 use crate::ui::render::table::Table;
 use crate::ui::text::one_line;
@@ -17,12 +17,7 @@ pub(crate) fn run(query: &LogQuery) -> Result<ExitReason> {
         tracing::warn!(lines = calls.damaged, "lines of the log of calls could not be read");
     }
     let entries = wanted(calls.entries, query);
-    let text = match query.format() {
-        OutputFormat::Text => table(&entries, &View::for_stdout(false)),
-        OutputFormat::Json => serde_json::to_string_pretty(&entries).context("cannot show the calls")? + "\n",
-        OutputFormat::Jsonl => lines(&entries)?,
-    };
-    print(text.as_bytes()).context("cannot write to standard output")?;
+    show_list(query.format(), &entries, || table(&entries, &View::for_stdout(false)))?;
     Ok(ExitReason::Done)
 }
 
@@ -37,15 +32,6 @@ fn wanted(mut entries: Vec<CallEntry>, query: &LogQuery) -> Vec<CallEntry> {
     });
     let surplus = query.last.map_or(0, |last| entries.len().saturating_sub(last));
     entries.split_off(surplus)
-}
-
-fn lines(entries: &[CallEntry]) -> Result<String> {
-    let mut text = String::new();
-    for entry in entries {
-        text.push_str(&serde_json::to_string(entry).context("cannot show a call")?);
-        text.push('\n');
-    }
-    Ok(text)
 }
 
 fn table(entries: &[CallEntry], view: &View) -> String {
@@ -74,6 +60,7 @@ mod tests {
     use refmcp_proto::model::JsonObject;
 
     use super::*;
+    use crate::args::OutputFormat;
     use crate::store::calls::Outcome;
 
     fn entries() -> Vec<CallEntry> {
@@ -106,12 +93,5 @@ mod tests {
         }
         let latest = wanted(entries(), &query(None, None, Some(1)));
         assert_eq!((latest[0].target.as_str(), latest[0].tool.as_str()), ("http://a/", "two"));
-    }
-
-    #[test]
-    fn lines_can_be_read_again() {
-        let text = lines(&entries()).unwrap();
-        let back: Vec<CallEntry> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert_eq!(back, entries());
     }
 }

@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use refmcp_auth::secret::Secret;
 use serde::Serialize;
 
-use crate::args::{ExitReason, ServersOptions, ServersOutput, UrlTransport, UsageError};
+use crate::args::{ExitReason, ServersOptions, UrlTransport, UsageError};
 use crate::config::{self, Launch, Problem, ServerEntry, Severity};
 use crate::store::StateFolder;
 use crate::store::trust::{Trust, Verdict};
-use crate::ui::output::print;
+use crate::ui::output::show;
 use crate::ui::redact;
 use crate::ui::render::View;
 use crate::ui::render::table::Table;
@@ -33,16 +33,12 @@ pub(crate) fn run(options: &ServersOptions) -> Result<ExitReason> {
     if let Some(fault) = fault {
         eprintln!("refmcp: what may be started is not known: {}", one_line(&format!("{fault:#}")));
     }
-    let shown = match options.output {
-        ServersOutput::Json => serde_json::to_string_pretty(&listing).context("cannot show it")? + "\n",
-        ServersOutput::Text => {
-            for problem in &listing.problems {
-                eprintln!("refmcp: {}", one_line(&problem.shown));
-            }
-            listing.text(&View::for_stdout(false))
+    show(options.output, &listing, || {
+        for problem in &listing.problems {
+            eprintln!("refmcp: {}", one_line(&problem.shown));
         }
-    };
-    print(shown.as_bytes()).context("cannot write to standard output")?;
+        listing.text(&View::for_stdout(false))
+    })?;
     let is_broken = files.iter().flat_map(|file| &file.problems).any(Problem::is_of_whole_file);
     Ok(if is_broken && listing.servers.is_empty() { ExitReason::Usage } else { ExitReason::Done })
 }

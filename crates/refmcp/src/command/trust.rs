@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use serde_json::json;
+use anyhow::Result;
+use serde::Serialize;
 
 use crate::args::{ExitReason, OutputFormat, Target, TrustChange, TrustCommand, UsageError};
 use crate::config;
@@ -11,7 +11,7 @@ use crate::store::StateFolder;
 use crate::store::trust::{
     Decision, ServerEntry, ServerIdentity, Source, Subject, Trust, Verdict, decide, revoke,
 };
-use crate::ui::output::print;
+use crate::ui::output::{show, show_list};
 use crate::ui::render::table::Table;
 use crate::ui::style::Paint;
 use crate::ui::text::one_line;
@@ -19,47 +19,48 @@ use crate::ui::text::one_line;
 pub(crate) fn run(command: TrustCommand) -> Result<ExitReason> {
     let folder = StateFolder::from_env()?;
     let format = command.format();
-    let said = match command {
+    let (change, decision) = match command {
         TrustCommand::List { .. } => {
             let trust = Trust::load(&folder)?;
             match format {
-                OutputFormat::Text => listed(&trust),
-                OutputFormat::Json => serde_json::to_string_pretty(&trust).context("cannot show it")? + "\n",
-                OutputFormat::Jsonl => lines(&trust)?,
+                OutputFormat::Jsonl => {
+                    show_list(format, &trust.servers, String::new)?;
+                    show_list(format, &trust.tools, String::new)?;
+                }
+                _ => show(format, &trust, || listed(&trust))?,
             }
+            return Ok(ExitReason::Done);
         }
-        TrustCommand::Allow(change) => changed(&folder, change, Some(Decision::Allowed))?.shown(format),
-        TrustCommand::Disable(change) => changed(&folder, change, Some(Decision::Disabled))?.shown(format),
-        TrustCommand::Revoke(change) => changed(&folder, change, None)?.shown(format),
+        TrustCommand::Allow(change) => (change, Some(Decision::Allowed)),
+        TrustCommand::Disable(change) => (change, Some(Decision::Disabled)),
+        TrustCommand::Revoke(change) => (change, None),
     };
-    print(said.as_bytes()).context("cannot write to standard output")?;
+    let changed = changed(&folder, change, decision)?;
+    show(format, &changed, || changed.text())?;
     Ok(ExitReason::Done)
 }
 
 /// What came of a change.
+#[derive(Serialize)]
 struct Changed {
     /// What it is about.
-    what: String,
+    subject: String,
     decision: Option<Decision>,
     /// Whether there was anything to forget, where that was asked for.
     found: bool,
 }
 
 impl Changed {
-    fn shown(&self, format: OutputFormat) -> String {
+    fn text(&self) -> String {
         let done = match self.decision {
             Some(Decision::Allowed) => "allowed",
             Some(Decision::Disabled) => "disabled",
             None => "forgotten",
         };
-        if format.is_json() {
-            let document = json!({ "subject": self.what, "decision": self.decision, "found": self.found });
-            return format!("{document}\n");
-        }
         if !self.found {
-            return format!("nothing was decided about {}\n", one_line(&self.what));
+            return format!("nothing was decided about {}\n", one_line(&self.subject));
         }
-        format!("{done}: {}\n", one_line(&self.what))
+        format!("{done}: {}\n", one_line(&self.subject))
     }
 }
 
@@ -73,18 +74,7 @@ fn changed(folder: &StateFolder, change: TrustChange, decision: Option<Decision>
         Some(decision) => decide(folder, subject, decision).map(|()| true)?,
         None => revoke(folder, &subject)?,
     };
-    Ok(Changed { what, decision, found })
-}
-
-/// Every decision on a line of its own.
-fn lines(trust: &Trust) -> Result<String> {
-    let servers = trust.servers.iter().map(serde_json::to_string);
-    let tools = trust.tools.iter().map(serde_json::to_string);
-    let mut text = String::new();
-    for line in servers.chain(tools) {
-        text += &(line.context("cannot show it")? + "\n");
-    }
-    Ok(text)
+    Ok(Changed { subject: what, decision, found })
 }
 
 /// What the words are about.
@@ -236,7 +226,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = StateFolder::at(folder.path());
         let wipe = || change(Some("shop"), Some("wipe"), None, &[]);
-        let change_to = |decision| changed(&state, wipe(), decision).unwrap().shown(OutputFormat::Text);
+        let change_to = |decision| changed(&state, wipe(), decision).unwrap().text();
         assert_eq!(change_to(Some(Decision::Disabled)), "disabled: wipe of shop\n");
         let shown = listed(&Trust::load(&state).unwrap());
         assert!(shown.contains("disabled  call wipe  shop"), "{shown}");

@@ -4,12 +4,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use serde::Serialize;
 
 /// A program that keeps its servers in a configuration file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum ConfigHost {
     /// Visual Studio Code.
     #[value(name = "vscode")]
+    #[serde(rename = "vscode")]
     VsCode,
     /// Claude Desktop.
     ClaudeDesktop,

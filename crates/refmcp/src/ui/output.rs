@@ -2,6 +2,41 @@
 
 use std::io::{self, Write};
 
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use crate::args::OutputFormat;
+
+/// Prints the result of a command that exchanges no messages: text for people, or one JSON document, in JSONL on one line.
+pub(crate) fn show(
+    format: OutputFormat,
+    result: &impl Serialize,
+    text: impl FnOnce() -> String,
+) -> Result<()> {
+    print_result(match format {
+        OutputFormat::Text => Ok(text()),
+        OutputFormat::Json => serde_json::to_string_pretty(result).map(|json| json + "\n"),
+        OutputFormat::Jsonl => serde_json::to_string(result).map(|json| json + "\n"),
+    })
+}
+
+/// The same for a list, of which JSONL has each item on a line.
+pub(crate) fn show_list<T: Serialize>(
+    format: OutputFormat,
+    items: &[T],
+    text: impl FnOnce() -> String,
+) -> Result<()> {
+    if format != OutputFormat::Jsonl {
+        return show(format, &items, text);
+    }
+    print_result(items.iter().map(|item| serde_json::to_string(item).map(|json| json + "\n")).collect())
+}
+
+fn print_result(text: serde_json::Result<String>) -> Result<()> {
+    let text = text.context("cannot write the result as JSON")?;
+    print(text.as_bytes()).context("cannot write to standard output")
+}
+
 /// Writes to standard output.
 pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
     write_wanted(&mut io::stdout().lock(), bytes)

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use parking_lot::RwLock;
+use refmcp_auth::secret::Secret;
 use refmcp_client::redact::{self, Secrets};
 use serde_json::Value;
 
@@ -30,22 +31,28 @@ pub(crate) fn masked_json(value: Value) -> Value {
 /// Where a server is or how it is started, redacted. A reference such as `${input:token}` stays: its value is elsewhere.
 pub(crate) fn launch(launch: &Launch) -> String {
     match launch {
-        Launch::Command { program, args, .. } => {
+        Launch::Command { program, args, env, .. } => {
             let words: Vec<&str> = std::iter::once(program).chain(args).map(String::as_str).collect();
-            let masked = redact::words(&words);
+            let (secrets, masked) = (values(env), redact::words(&words));
             let shown = words.iter().zip(masked).map(|(word, masked)| match is_reference(word) {
                 true => (*word).to_owned(),
-                false => masked,
+                false => secrets.masked(&masked).into_owned(),
             });
             redact::joined(&shown.collect::<Vec<_>>())
         }
         Launch::Remote { url, .. } if is_reference(url) => url.clone(),
-        Launch::Remote { url, .. } => redact::url(url),
+        Launch::Remote { url, headers, .. } => values(headers).masked(&redact::url(url)).into_owned(),
     }
 }
 
+/// The values of variables or headers, which are secrets wherever else they stand.
+fn values(pairs: &[(String, Secret)]) -> Secrets {
+    let values = pairs.iter().map(|(_, value)| value.reveal()).filter(|value| !is_reference(value));
+    values.fold(Secrets::default(), Secrets::with_value)
+}
+
 /// True if the whole word is a reference to a variable or an input.
-fn is_reference(word: &str) -> bool {
+pub(crate) fn is_reference(word: &str) -> bool {
     word.strip_prefix("${")
         .and_then(|rest| rest.strip_suffix('}'))
         .is_some_and(|name| !name.contains(['$', '}']))
@@ -53,8 +60,6 @@ fn is_reference(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use refmcp_auth::secret::Secret;
-
     use super::*;
     use crate::args::UrlTransport;
 
@@ -64,6 +69,7 @@ mod tests {
         for (words, shown) in [
             (&["run", "-v", "a b"][..], "run -v 'a b'"),
             (&["run", "--token", "HUSH", "x"], "run --token *** x"),
+            (&["run", "HUSH", "--dir=/x/HUSH"], "run *** --dir=/x/***"),
             (&["run", "--token", "${input:t}"], "run --token '${input:t}'"),
             (&["run", "--api-key=HUSH", "-e", "GITHUB_TOKEN=HUSH"], "run --api-key=*** -e GITHUB_TOKEN=***"),
         ] {
@@ -81,6 +87,7 @@ mod tests {
         for (url, shown) in [
             ("https://host/mcp", "https://host/mcp"),
             ("https://me:HUSH@host:1/mcp?key=HUSH", "https://***@host:1/mcp?key=***"),
+            ("https://host/HUSH/mcp", "https://host/***/mcp"),
             ("${input:url}", "${input:url}"),
         ] {
             let (url, headers) = (url.to_owned(), headers.clone());

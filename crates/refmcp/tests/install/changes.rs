@@ -68,6 +68,17 @@ fn it_is_said_when_secrets_are_shown() {
     let words = ["install", "claude-desktop", "--dry-run", "--name", "a", "-H", "X-Key: k", "http://h/"];
     let came = user.run(&words);
     assert!(came.code == 0 && came.err.contains("secrets too"), "{came:?}");
+    for url in ["https://h/mcp?api_key=k", "https://me:k@h/mcp"] {
+        for host in ["cursor", "claude-desktop"] {
+            let came = user.run(&["install", host, "--dry-run", "--name", "a", url]);
+            assert!(came.code == 0 && came.err.contains("secrets too"), "{host} {url}: {came:?}");
+        }
+    }
+    let words = ["install", "cursor", "--dry-run", "--name", "a", "--", "run", "--token", "k"];
+    let came = user.run(&words);
+    assert!(came.code == 0 && came.err.contains("secrets too"), "{came:?}");
+    let words = ["install", "cursor", "--dry-run", "--name", "a", "--", "run", "--token", "${input:t}"];
+    assert_eq!(user.run(&words).err, "", "a reference is no secret");
     let with_secret = "{\"mcpServers\": {\n\"b\": {\"url\": \"http://b/\", \"headers\": {\n\"Authorization\": \"x\"\n}}}}\n";
     user.write("work/.cursor/mcp.json", with_secret);
     let came = user.run(&["install", "cursor", "--dry-run"]);

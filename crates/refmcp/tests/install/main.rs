@@ -5,6 +5,7 @@
 #[cfg(target_os = "linux")]
 mod asked;
 mod changes;
+mod documents;
 mod entries;
 mod listing;
 mod refusals;

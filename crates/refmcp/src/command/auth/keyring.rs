@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::tokens;
 use crate::args::{ExitReason, KeyringAction, SharedOptions, UsageError};
-use crate::command::client::output::Printer;
 use crate::store::tokens::keyring::CredentialHelper;
+use crate::ui::output::show;
 
 pub(super) async fn keyring(action: KeyringAction, shared: &SharedOptions) -> Result<ExitReason> {
     let tokens = tokens()?;
@@ -31,7 +31,7 @@ pub(super) async fn keyring(action: KeyringAction, shared: &SharedOptions) -> Re
     });
     let program = helper.await??.map(|helper| helper.program());
     let result = json!({ "file": file, "sealed": program.is_some(), "helper": program });
-    Printer::new(shared).show(&result, |_| {
+    show(shared.output, &result, || {
         let file = file.display();
         match &program {
             Some(program) => format!("{file} is sealed with a key that {program} keeps\n"),

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::{login_authorization, opened_store, status};
 use crate::args::{BrowserOptions, ExitReason, LoginOptions, SharedOptions, Target};
-use crate::command::client::output::Printer;
 use crate::command::client::{LastLines, Person, Servers, fault};
+use crate::ui::output::show;
 use crate::ui::progress::Bars;
 use crate::ui::text::one_line;
 
@@ -43,13 +43,14 @@ pub(super) async fn login(
     let failed = |why| fault::of_connecting(&why, &LastLines::default());
     let client = connected.map_err(failed)?;
     client.close().await;
-    let printer = Printer::new(shared);
     if !store.has_new() {
         let nothing = json!({ "server": server, "loggedIn": false });
         let target = one_line(&target.to_string()).into_owned();
-        printer.show(&nothing, |_| format!("{target} lets everybody in: there was no need to log in\n"))?;
+        show(shared.output, &nothing, || {
+            format!("{target} lets everybody in: there was no need to log in\n")
+        })?;
         return Ok(ExitReason::Done);
     }
-    status::show(&store, &store.grants(Some(&server))?, &printer)?;
+    status::show(&store, &store.grants(Some(&server))?, shared.output)?;
     Ok(ExitReason::Done)
 }

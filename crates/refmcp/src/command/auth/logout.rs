@@ -13,9 +13,9 @@ use url::Url;
 use super::opened_store;
 use super::store::UserStore;
 use crate::args::{ExitReason, SharedOptions, Target};
-use crate::command::client::output::Printer;
 use crate::command::client::{Person, Servers};
 use crate::command::scoped_fetch::ScopedFetcher;
+use crate::ui::output::show;
 use crate::ui::progress::Bars;
 use crate::ui::text::one_line;
 
@@ -41,7 +41,7 @@ pub(super) async fn logout(target: &Target, shared: &SharedOptions) -> Result<Ex
     let count = forgotten.grants.len() + forgotten.unreadable.len();
     let shown = one_line(&target.to_string()).into_owned();
     let result = json!({ "server": server, "forgotten": count, "notRevoked": kept });
-    Printer::new(shared).show(&result, |_| {
+    show(shared.output, &result, || {
         if count == 0 {
             return format!("you were not logged in to {shown}\n");
         }

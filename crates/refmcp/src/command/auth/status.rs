@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::opened_store;
 use super::store::UserStore;
-use crate::args::{ExitError, ExitReason, SharedOptions, Target};
-use crate::command::client::output::Printer;
+use crate::args::{ExitError, ExitReason, OutputFormat, SharedOptions, Target};
 use crate::command::client::{Person, Servers};
+use crate::ui::output::show_list;
 use crate::ui::progress::Bars;
 use crate::ui::text::one_line;
 
@@ -30,16 +30,16 @@ pub(super) async fn status(target: Option<&Target>, shared: &SharedOptions) -> R
         let what = format!("you are not logged in to {}", one_line(&target.to_string()));
         return Err(ExitError::new(ExitReason::Authorization, what).into());
     }
-    show(&store, &grants, &Printer::new(shared))?;
+    show(&store, &grants, shared.output)?;
     Ok(ExitReason::Done)
 }
 
 /// Shows grants.
-pub(super) fn show(store: &UserStore, grants: &[(String, TokenSet)], printer: &Printer) -> Result<()> {
+pub(super) fn show(store: &UserStore, grants: &[(String, TokenSet)], format: OutputFormat) -> Result<()> {
     let renews = |server: &str, grant: &TokenSet| store.renews(server, grant);
     let document: Vec<Value> =
         grants.iter().map(|(server, grant)| described(server, grant, renews(server, grant))).collect();
-    printer.show(&document, |_| {
+    show_list(format, &document, || {
         if grants.is_empty() {
             return "you are logged in nowhere\n".to_owned();
         }

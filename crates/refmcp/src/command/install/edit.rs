@@ -4,9 +4,11 @@
 use jsonc_parser::cst::CstObjectProp;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use jsonc_parser::errors::ParseError;
+use refmcp_client::redact;
 use serde_json::Value;
 
 use crate::config::{BYTE_ORDER_MARK, SYNTAX};
+use crate::ui::redact::is_reference;
 
 /// An entry: members in the order in which they are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,33 +82,35 @@ pub(super) fn with_entry(text: &str, list: &str, name: &str, entry: &Entry) -> R
     Ok(if is_new { Edited::Added(edited) } else { Edited::Replaced(edited) })
 }
 
-/// What stands before values that may be secrets: the names of all members of objects called `env` or `headers`.
-pub(super) fn names_of_secrets(text: &str) -> Vec<String> {
+/// Texts by which secrets are found where a part of the file is shown, as they are written there: the names of all
+/// members of objects called `env` or `headers`, and strings that are masked elsewhere.
+pub(super) fn marks_of_secrets(text: &str) -> Vec<String> {
     let content = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
-    let mut names = Vec::new();
+    let mut marks = Vec::new();
     if let Ok(root) = parsed(content) {
-        collect_secrets(&values(&root), &mut names);
+        collect_marks(&values(&root), &mut marks);
     }
-    names
+    marks.iter().map(|mark| Value::from(mark.as_str()).to_string()).collect()
 }
 
-fn collect_secrets(value: &Value, names: &mut Vec<String>) {
+fn collect_marks(value: &Value, marks: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
             for (name, member) in members {
                 if let ("env" | "headers", Value::Object(secrets)) = (name.as_str(), member) {
-                    names.extend(secrets.keys().cloned());
+                    marks.extend(secrets.keys().cloned());
                 }
-                collect_secrets(member, names);
+                collect_marks(member, marks);
             }
         }
         Value::Array(items) => {
-            // A bridge is told of headers by its arguments.
-            names.extend(
-                items.iter().filter_map(Value::as_str).filter(|item| *item == "--header").map(str::to_owned),
-            );
-            items.iter().for_each(|item| collect_secrets(item, names));
+            let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
+            let masked = redact::words(&words).into_iter().zip(&words);
+            let secret = masked.filter(|(masked, word)| masked != *word && !is_reference(word));
+            marks.extend(secret.map(|(_, word)| (*word).to_owned()));
+            items.iter().for_each(|item| collect_marks(item, marks));
         }
+        Value::String(text) if redact::word(text) != *text => marks.push(text.clone()),
         _ => {}
     }
 }
@@ -157,7 +161,7 @@ impl Entry {
         CstInputValue::Object(self.0.iter().map(member).collect())
     }
 
-    fn to_value(&self) -> Value {
+    pub(super) fn to_value(&self) -> Value {
         let member = |(name, member): &(&str, Member)| {
             let value = match member {
                 Member::Text(text) => Value::from(text.as_str()),
@@ -235,7 +239,7 @@ mod tests {
         let Ok(Edited::Added(text)) = with_entry("{}", "mcpServers", odd, &entry) else { panic!("added") };
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["mcpServers"][odd], entry.to_value());
-        assert_eq!(names_of_secrets(&text), [odd]);
+        assert!(marks_of_secrets(&text).contains(&Value::from(odd).to_string()));
     }
 
     #[test]

@@ -9,21 +9,65 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::args::{ExitError, ExitReason, InstallOptions, UsageError, join_words};
-use crate::config::{ConfigScope, Platform};
+use crate::config::{ConfigHost, ConfigScope, Platform};
 use crate::store::StateFolder;
 use crate::store::installs::{self, Change};
-use crate::ui::output::print;
+use crate::ui::output::{print, show};
 use crate::ui::style::Paint;
 use crate::ui::terminal::Terminal;
 use crate::ui::text::one_line;
-use edit::{Edited, names_of_secrets, with_entry};
+use edit::{Edited, marks_of_secrets, with_entry};
 use file::ConfigFile;
 
 pub(crate) fn run(options: &InstallOptions) -> Result<ExitReason> {
     let file = ConfigFile::open(&place(options)?)?;
-    if options.undo { undo(options, &file) } else { install(options, &file) }
+    let outcome = if options.undo { undo(options, &file) } else { install(options, &file) }?;
+    show(options.output, &outcome, || outcome.text.clone())?;
+    Ok(ExitReason::Done)
+}
+
+/// What became of the file.
+#[derive(Debug, Serialize)]
+struct Outcome {
+    host: ConfigHost,
+    /// Where the file really is.
+    file: PathBuf,
+    /// The name of the entry.
+    server: String,
+    action: Action,
+    /// False where the change was only to be shown, and where there was none.
+    written: bool,
+    /// The entry as the file has it now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+    /// The command that takes the change back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undo: Option<String>,
+    /// What is left to say to people, who have seen the diff.
+    #[serde(skip)]
+    text: String,
+}
+
+/// A change of a file.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    /// The entry was added.
+    Added,
+    /// Another entry of that name was replaced.
+    Replaced,
+    /// The file has the entry already.
+    Unchanged,
+    /// The file is what it was before the last change.
+    Restored,
+    /// The file was not there before the last change, and is removed.
+    Removed,
 }
 
 /// The file that is meant, and whether it is the user's own.
@@ -43,32 +87,50 @@ fn scope(options: &InstallOptions) -> ConfigScope {
     if in_folder { ConfigScope::Folder } else { ConfigScope::User }
 }
 
-fn install(options: &InstallOptions, file: &ConfigFile) -> Result<ExitReason> {
+fn install(options: &InstallOptions, file: &ConfigFile) -> Result<Outcome> {
     let own = std::env::current_exe().context("cannot find out where refmcp itself is")?;
     let (name, entry) = entry::wanted(options, &own)?;
     let shown = one_line(&file.shown()).into_owned();
     let before = file.text.as_deref();
     let edited = with_entry(before.unwrap_or_default(), options.host.member(), &name, &entry);
-    let after =
+    let mut outcome = Outcome {
+        host: options.host,
+        file: file.real.clone(),
+        server: name,
+        action: Action::Unchanged,
+        written: false,
+        entry: Some(entry.to_value()),
+        diff: None,
+        undo: None,
+        text: format!("{shown} has this server already\n"),
+    };
+    let name = &outcome.server;
+    let (after, action) =
         match edited.map_err(|fault| UsageError::new(format!("{shown}: {fault}; nothing was written")))? {
-            Edited::Same => return said(&format!("{shown} has this server already\n")),
+            Edited::Same => return Ok(outcome),
             Edited::Replaced(_) if !options.replace => {
                 let how = "give --replace to change it, or another --name";
                 return Err(UsageError::new(format!("{shown} has another server {name:?}: {how}")).into());
             }
-            Edited::Added(text) | Edited::Replaced(text) => text,
+            Edited::Added(text) => (text, Action::Added),
+            Edited::Replaced(text) => (text, Action::Replaced),
         };
-    if !agreed(options, file, Some(&after), "Write it?")? {
-        return Ok(ExitReason::Done);
+    let diff = diff::unified(&file.shown(), before, Some(&after), paint(options));
+    outcome.text.clear();
+    outcome.written = agreed(options, file, Some(&after), &diff, "Write it?")?;
+    if outcome.written {
+        let state = StateFolder::from_env()?;
+        let change = Change::new(&file.real, name, before, &after, file.missing_folders());
+        let private = options.config.is_none() && scope(options) == ConfigScope::User;
+        installs::keep(&state, change, || file.write(&after, private))?;
+        let undo = undo_command(options);
+        outcome.text = format!("written: {shown}\nto take it back: {undo}\n");
+        outcome.undo = Some(undo);
     }
-    let state = StateFolder::from_env()?;
-    let change = Change::new(&file.real, &name, before, &after, file.missing_folders());
-    let private = options.config.is_none() && scope(options) == ConfigScope::User;
-    installs::keep(&state, change, || file.write(&after, private))?;
-    said(&format!("written: {shown}\nto take it back: {}\n", undo_command(options)))
+    Ok(Outcome { action, diff: Some(diff), ..outcome })
 }
 
-fn undo(options: &InstallOptions, file: &ConfigFile) -> Result<ExitReason> {
+fn undo(options: &InstallOptions, file: &ConfigFile) -> Result<Outcome> {
     let shown = one_line(&file.shown()).into_owned();
     let state = StateFolder::from_env()?;
     let changes = installs::of_file(&state, &file.real)?;
@@ -86,35 +148,56 @@ fn undo(options: &InstallOptions, file: &ConfigFile) -> Result<ExitReason> {
         let what = format!("{shown} has changed since refmcp wrote it, and is left as it is: {how}");
         return Err(UsageError::new(what).into());
     };
-    if !agreed(options, file, before.as_deref(), "Take it back?")? {
-        return Ok(ExitReason::Done);
+    let diff = diff::unified(&file.shown(), file.text.as_deref(), before.as_deref(), paint(options));
+    let written = agreed(options, file, before.as_deref(), &diff, "Take it back?")?;
+    if written {
+        installs::forget(&state, change, || match &before {
+            Some(before) => file.write(before, false),
+            None => file.remove(&change.folders),
+        })?;
     }
-    installs::forget(&state, change, || match &before {
-        Some(before) => file.write(before, false),
-        None => file.remove(&change.folders),
-    })?;
-    said(&match before {
-        Some(_) => format!("as before: {shown}\n"),
-        None => format!("removed: {shown}\n"),
+    let (action, done) = match before {
+        Some(_) => (Action::Restored, "as before"),
+        None => (Action::Removed, "removed"),
+    };
+    Ok(Outcome {
+        host: options.host,
+        file: file.real.clone(),
+        server: change.server.clone(),
+        action,
+        written,
+        entry: None,
+        diff: Some(diff),
+        undo: None,
+        text: if written { format!("{done}: {shown}\n") } else { String::new() },
     })
 }
 
+/// Colours of a diff; none in a JSON document.
+fn paint(options: &InstallOptions) -> Paint {
+    Paint::for_stream(&std::io::stdout(), options.output.is_json())
+}
+
 /// Shows what would become of the file; whether it is to be done.
-fn agreed(options: &InstallOptions, file: &ConfigFile, after: Option<&str>, question: &str) -> Result<bool> {
-    let before = file.text.as_deref();
-    let paint = Paint::for_stream(&std::io::stdout(), false);
-    let name = file.shown();
-    let change = diff::unified(&name, before, after, paint);
-    said(&change)?;
-    let secrets = [before, after].into_iter().flatten().flat_map(names_of_secrets);
-    if secrets.map(|name| format!("\"{name}\"")).any(|name| change.contains(&name)) {
-        eprintln!("Careful: values of env and headers are shown above as they are in the file, secrets too.");
+fn agreed(
+    options: &InstallOptions,
+    file: &ConfigFile,
+    after: Option<&str>,
+    diff: &str,
+    question: &str,
+) -> Result<bool> {
+    let is_json = options.output.is_json();
+    if !is_json {
+        print(diff.as_bytes()).context("cannot write to standard output")?;
     }
-    if options.dry_run {
-        return Ok(false);
+    let texts = [file.text.as_deref(), after].into_iter().flatten();
+    if texts.flat_map(marks_of_secrets).any(|secret| diff.contains(&secret)) {
+        eprintln!(
+            "Careful: values of env and headers, arguments and URLs are shown above as they are in the file, secrets too."
+        );
     }
-    if options.yes {
-        return Ok(true);
+    if options.dry_run || options.yes {
+        return Ok(!options.dry_run);
     }
     let Some(mut terminal) = Terminal::open(false) else {
         let how = "give --yes to write it, or --dry-run to see only what would change";
@@ -123,6 +206,10 @@ fn agreed(options: &InstallOptions, file: &ConfigFile, after: Option<&str>, ques
         ))
         .into());
     };
+    if is_json {
+        // The document comes when everything is done; what is agreed to has to be seen before.
+        eprint!("{diff}");
+    }
     match terminal.confirm(question) {
         Ok(true) => Ok(true),
         Ok(false) | Err(_) => Err(ExitError::new(ExitReason::Failed, "nothing was written").into()),
@@ -142,9 +229,4 @@ fn undo_command(options: &InstallOptions) -> String {
     }
     words.push("--undo".to_owned());
     join_words(&words)
-}
-
-fn said(text: &str) -> Result<ExitReason> {
-    print(text.as_bytes()).context("cannot write to standard output")?;
-    Ok(ExitReason::Done)
 }
