@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write, stderr};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
@@ -24,8 +24,24 @@ const WAITING_LINES: usize = 4096;
 /// Shows a line; it must not block.
 type LineSink = dyn Fn(&str) + Send + Sync;
 
-/// Where lines go instead of stderr, while a [`Redirect`] is there.
-static SINK: Mutex<Option<Arc<LineSink>>> = Mutex::new(None);
+/// Where lines go.
+static DESTINATION: Mutex<Destination> = Mutex::new(Destination { sink: None, thread: None });
+
+/// The destination of lines.
+struct Destination {
+    /// What takes them instead of stderr, while a [`Redirect`] or [`Held`] is there.
+    sink: Option<Arc<LineSink>>,
+    /// The thread that writes them to stderr, once there was one.
+    thread: Option<(NonBlocking, WorkerGuard)>,
+}
+
+impl Destination {
+    /// Waits until the lines so far are written; the next one starts another thread.
+    fn flush() {
+        let thread = DESTINATION.lock().thread.take();
+        drop(thread);
+    }
+}
 
 /// Starts to log what the filter lets through. The last lines are written when the returned value is dropped.
 pub(crate) fn start(filter: &str, format: LogFormat) -> Result<Log> {
@@ -36,10 +52,8 @@ pub(crate) fn start(filter: &str, format: LogFormat) -> Result<Log> {
             Box::new(EnvFilter::try_new(filter).with_context(|| format!("--log {filter}: not a filter"))?)
         }
     };
-    let writer = Writer::default();
-    let log = Log { thread: writer.thread.clone() };
     let lines = fmt::layer()
-        .with_writer(writer)
+        .with_writer(Writer)
         .with_ansi(format == LogFormat::Text && stderr().is_terminal())
         // It would report a closed stderr to stderr, and panic.
         .log_internal_errors(false);
@@ -47,14 +61,48 @@ pub(crate) fn start(filter: &str, format: LogFormat) -> Result<Log> {
         LogFormat::Text => registry().with(filter).with(lines).init(),
         LogFormat::Json => registry().with(filter).with(lines.json().flatten_event(true)).init(),
     }
-    Ok(log)
+    Ok(Log)
 }
 
 /// Hands every line to this function until the returned value is dropped: the user of a terminal knows where on it
 /// there is room.
 pub(crate) fn redirect(sink: impl Fn(&str) + Send + Sync + 'static) -> Redirect {
-    *SINK.lock() = Some(Arc::new(sink));
+    DESTINATION.lock().sink = Some(Arc::new(sink));
     Redirect
+}
+
+/// Keeps lines until the returned value is dropped, while a question waits for its answer at the end of a line. `None` where
+/// lines are redirected.
+pub(crate) fn hold() -> Option<Held> {
+    Destination::flush();
+    let mut destination = DESTINATION.lock();
+    if destination.sink.is_some() {
+        return None;
+    }
+    let held = Held::default();
+    let lines = held.lines.clone();
+    destination.sink = Some(Arc::new(move |line| {
+        let mut lines = lines.lock();
+        if lines.len() < WAITING_LINES {
+            lines.push(line.to_owned());
+        }
+    }));
+    Some(held)
+}
+
+/// Lines that are written once this is dropped.
+#[derive(Debug, Default)]
+#[must_use]
+pub(crate) struct Held {
+    lines: Arc<Mutex<Vec<String>>>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        DESTINATION.lock().sink = None;
+        // A closed stderr is not read.
+        let _ = stderr().write_all(self.lines.lock().concat().as_bytes());
+    }
 }
 
 /// Keeps lines from stderr.
@@ -63,41 +111,34 @@ pub(crate) struct Redirect;
 
 impl Drop for Redirect {
     fn drop(&mut self) {
-        *SINK.lock() = None;
+        DESTINATION.lock().sink = None;
     }
 }
 
 /// The log of this process.
 #[derive(Debug)]
-pub(crate) struct Log {
-    thread: Arc<Mutex<Option<WorkerGuard>>>,
-}
+pub(crate) struct Log;
 
 impl Drop for Log {
     fn drop(&mut self) {
-        drop(self.thread.lock().take());
+        Destination::flush();
     }
 }
 
 /// Starts the thread with the first line.
-#[derive(Default)]
-struct Writer {
-    lines: OnceLock<NonBlocking>,
-    thread: Arc<Mutex<Option<WorkerGuard>>>,
-}
+struct Writer;
 
 impl<'a> MakeWriter<'a> for Writer {
     type Writer = Line;
 
     fn make_writer(&'a self) -> Line {
-        if let Some(sink) = SINK.lock().clone() {
-            return Line::Sink(sink);
+        let mut destination = DESTINATION.lock();
+        if let Some(sink) = &destination.sink {
+            return Line::Sink(sink.clone());
         }
-        let lines = self.lines.get_or_init(|| {
+        let (lines, _) = destination.thread.get_or_insert_with(|| {
             let writer = NonBlockingBuilder::default().buffered_lines_limit(WAITING_LINES).lossy(true);
-            let (lines, guard) = writer.thread_name("log").finish(stderr());
-            *self.thread.lock() = Some(guard);
-            lines
+            writer.thread_name("log").finish(stderr())
         });
         Line::Stderr(lines.clone())
     }
@@ -146,6 +187,16 @@ impl Write for Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_held_back_from_a_question() {
+        let held = hold().unwrap();
+        assert!(hold().is_none());
+        Writer.make_writer().write_all(b"WARN a\n").unwrap();
+        assert_eq!(*held.lines.lock(), ["WARN a\n"]);
+        drop(held);
+        assert!(matches!(Writer.make_writer(), Line::Stderr(_)));
+    }
 
     #[test]
     fn an_event_is_one_line() {

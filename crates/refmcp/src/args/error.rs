@@ -45,6 +45,15 @@ pub(super) fn hinted(mut error: clap::Error, words: &[OsString]) -> clap::Error 
         error.remove(ContextKind::SuggestedArg);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && error.get(ContextKind::SuggestedSubcommand).is_none()
+        && let Some(parent) =
+            command(words).and_then(|name| super::definition().find_subcommand(name).cloned())
+    {
+        let names: Vec<&str> = parent.get_subcommands().map(clap::Command::get_name).collect();
+        let tip = format!("{} has {}", parent.get_name(), names.join(", "));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
     error
 }
 
@@ -100,8 +109,8 @@ fn command(words: &[OsString]) -> Option<&str> {
 }
 
 /// Commands whose target can be a command after `--`.
-const COMMANDS_WITH_TARGET: [&str; 10] =
-    ["list", "call", "read", "prompt", "complete", "watch", "info", "raw", "shell", "bridge"];
+const COMMANDS_WITH_TARGET: [&str; 11] =
+    ["list", "call", "read", "prompt", "complete", "watch", "info", "raw", "shell", "bridge", "install"];
 
 /// Whether an option that clap proposes is probably what was meant.
 fn is_near(word: &str) -> impl Fn(&ContextValue) -> bool {
@@ -189,6 +198,13 @@ mod tests {
         for (line, tip) in [
             ("call sum --a 1 -- x", "an argument of the tool is written a=VALUE"),
             ("prompt review --code=x -- x", "an argument of the prompt is written code=VALUE"),
+            ("auth lst", "'list'"),
+            ("auth whoami", "auth has login, status, logout, keyring"),
+            ("install vscode npx server", "stands at the end: refmcp install … -- COMMAND"),
+            ("call echo message=hi http://h/", "the target comes first: write http://h/ before \"echo\""),
+            ("list --timeout 1e300 x", "at most"),
+            ("list --timeout=-1 x", "must be more than 0"),
+            ("list --root /nonexist x", "there is no folder /nonexist"),
             ("info npx server", "stands at the end: refmcp info … -- COMMAND"),
             ("call x sum --timeot 1", "'--timeout'"),
             ("list --tokn", "unexpected argument '--tokn'"),

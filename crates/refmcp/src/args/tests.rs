@@ -249,7 +249,7 @@ fn words_that_make_no_sense_are_explained() {
 fn shared_options_are_read() {
     let (_, shared) = client(
         "info a --protocol-version legacy --timeout 1.5 --total-timeout 9 --header 'A: b' -H 'C: d' --env K=V=W --cwd /x \
-         --output jsonl --trace t --yes --sampler 'llm -m x' --root /a --root /b --log-level warning --no-color \
+         --output jsonl --trace t --yes --sampler 'llm -m x' --root / --root /tmp --log-level warning --no-color \
          --config f --mask-arguments --model gpt-4",
     );
     assert_eq!((shared.protocol_version, shared.output), (VersionPolicy::Legacy, OutputFormat::Jsonl));

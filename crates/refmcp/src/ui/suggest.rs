@@ -26,7 +26,10 @@ pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
 pub(crate) fn unknown(what: &str, name: &str, names: &[&str]) -> String {
     let said = match (names, nearest(name, names)) {
         ([], _) => return format!("the server has no {what}s"),
-        (few, _) if few.len() <= FEW => format!("it has {}", few.join(", ")),
+        (few, Some(nearest)) if few.len() <= FEW => {
+            format!("did you mean {nearest:?}? It has {}", few.join(", "))
+        }
+        (few, None) if few.len() <= FEW => format!("it has {}", few.join(", ")),
         (many, Some(nearest)) => format!("did you mean {nearest:?}? It has {} of them", many.len()),
         (many, None) => format!("it has {} of them, which `refmcp list` shows", many.len()),
     };
@@ -59,6 +62,8 @@ mod tests {
     fn few_names_are_all_told() {
         assert_eq!(unknown("tool", "x", &[]), "the server has no tools");
         assert_eq!(unknown("tool", "x", &["a", "b"]), "the server has no tool \"x\"; it has a, b");
+        let near = "the server has no tool \"smu\"; did you mean \"sum\"? It has sum, b";
+        assert_eq!(unknown("tool", "smu", &["sum", "b"]), near);
         let many = ["echo", "b", "c", "d", "e", "f", "g", "h", "i"];
         assert!(unknown("tool", "ecco", &many).ends_with("did you mean \"echo\"? It has 9 of them"));
         let absurd = unknown("tool", "frobnicate", &many);

@@ -1,22 +1,25 @@
 //! Mistakes that are common: each says what to do.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::process::Stdio;
 
 use crate::certificates::SecureServer;
 use crate::support::Server;
-use crate::support::http::{Answer, answering};
+#[cfg(target_os = "linux")]
+use crate::support::Terminal;
+use crate::support::http::{Answer, answering, listening};
 use crate::{REFMCP, User, scripted};
 
 #[test]
 fn words_in_the_wrong_order_are_put_right() {
     let user = User::new();
     for (words, right) in [
-        (&["call", "echo", "http://h/mcp", "a=1"][..], "write http://h/mcp echo in place of"),
-        (&["prompt", "p", "http://h/mcp"], "write http://h/mcp p in place of"),
-        (&["raw", "tools/list", "ws://h/"], "write ws://h/ tools/list in place of"),
-        (&["read", "file:///a", "http://h/mcp"], "write http://h/mcp file:///a in place of"),
-        (&["watch", "memo://a", "http://h/mcp"], "write http://h/mcp memo://a in place of"),
+        (&["call", "echo", "http://h/mcp", "a=1"][..], "write http://h/mcp before \"echo\""),
+        (&["prompt", "p", "http://h/mcp"], "write http://h/mcp before \"p\""),
+        (&["raw", "tools/list", "ws://h/"], "write ws://h/ before \"tools/list\""),
+        (&["read", "file:///a", "http://h/mcp"], "write http://h/mcp before \"file:///a\""),
+        (&["watch", "memo://a", "http://h/mcp"], "write http://h/mcp before \"memo://a\""),
+        (&["call", "echo", "a=1", "http://h/mcp"], "write http://h/mcp before \"echo\""),
     ] {
         let ended = user.run(words);
         assert_eq!(ended.code, 1, "{words:?}");
@@ -31,6 +34,7 @@ fn names_that_are_nearly_right_are_proposed() {
         (&["read", "file:///notes/tod.txt"][..], "did you mean file:///notes/todo.txt?"),
         (&["complete", "--prompt", "code_reviw", "language=r"], "did you mean code_review?"),
         (&["list", "tool"], "did you mean tools?"),
+        (&["prompt", "code_reviw"], "did you mean \"code_review\"?"),
     ] {
         let ended = user.with_stdio(words);
         assert_eq!(ended.code, 1, "{ended:?}");
@@ -50,12 +54,82 @@ fn the_other_scheme_or_path_is_proposed() {
         (format!("https://{secure}/mcp"), "with --cacert FILE".to_owned()),
         (format!("http://{plain}/"), format!("have their endpoint at /mcp, try http://{plain}/mcp")),
         (format!("http://{plain}/other"), format!("try http://{plain}/mcp")),
+        (format!("http://{plain}/other"), "there is nothing here; MCP is at /mcp".to_owned()),
+        (format!("http://{plain}/mcp/"), format!("nothing is at /mcp/: try http://{plain}/mcp")),
+        (format!("ws://{plain}/nope"), format!("try ws://{plain}/mcp/ws")),
+        (format!("sse+http://{plain}/mcp"), format!("try sse+http://{plain}/sse, or http://{plain}/mcp")),
         (answering(|_, _| Answer::empty("404 Not Found")) + "/mcp", "check the path of the URL".to_owned()),
     ] {
         let ended = user.run(&["list", "tools", &url]);
         assert_eq!(ended.code, 4, "{url}: {ended:?}");
         assert!(ended.err.contains(&hint), "{url}: {ended:?}");
     }
+}
+
+#[test]
+fn a_port_that_does_not_speak_http_is_told_of() {
+    let address = listening(|mut stream| {
+        // What is wrong with the client is no matter of this server.
+        let _ = stream.write_all(b"SSH-2.0-OpenSSH_9.0\r\n");
+        let _ = stream.read(&mut [0; 4096]);
+    });
+    let user = User::new();
+    for scheme in ["http", "ws", "sse+http", "https", "wss"] {
+        let ended = user.run(&["info", &format!("{scheme}://{address}/mcp")]);
+        assert_eq!(ended.code, 4, "{scheme}: {ended:?}");
+        let told = "does not speak HTTP at this port: it says \"SSH-2.0-OpenSSH_9.0\"";
+        assert!(ended.err.contains(told) && !ended.err.contains("try http"), "{scheme}: {ended:?}");
+    }
+}
+
+#[test]
+fn it_is_said_when_to_try_again() {
+    let (seconds, date) = ("37", "Wed, 21 Oct 2026 07:28:00 GMT");
+    for (value, told) in
+        [(seconds, "; try again in 37 s"), (date, "; try again after Wed, 21 Oct 2026 07:28:00 GMT")]
+    {
+        let address = listening(move |mut stream| {
+            // The server answers whatever is asked.
+            let _ = stream.read(&mut [0; 4096]);
+            let head = format!(
+                "HTTP/1.1 429 Too Many Requests\r\nRetry-After: {value}\r\nContent-Length: 4\r\n\r\n"
+            );
+            let _ = stream.write_all((head + "busy").as_bytes());
+        });
+        for scheme in ["http", "ws", "sse+http"] {
+            let ended = User::new().run(&["info", &format!("{scheme}://{address}/mcp")]);
+            assert_eq!(ended.code, 4, "{scheme}: {ended:?}");
+            assert!(ended.err.contains(&format!("status 429: busy{told}")), "{scheme}: {ended:?}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_question_has_its_line_for_itself() {
+    let user = User::new();
+    user.write(
+        "mcp.json",
+        r#"{ "mcpServers": { "bad": { "command": 7 }, "good": { "command": "false" } } }"#,
+    );
+    for _ in 0..5 {
+        let mut terminal = Terminal::start(user.command(&["info", "good"]).env("TERM", "xterm"), 160);
+        let before = terminal.expect("Start it?");
+        assert!(before.contains("WARN") && before.ends_with('\n'), "{}", terminal.all);
+        terminal.enter("n");
+        assert!(!terminal.ended().success());
+        let line = terminal.all.lines().find(|line| line.contains("Start it?"));
+        assert!(!line.unwrap().contains("WARN"), "{}", terminal.all);
+    }
+}
+
+#[test]
+fn usages_name_the_program_however_it_was_started() {
+    use std::os::unix::process::CommandExt;
+    let mut command = std::process::Command::new(REFMCP);
+    let output = command.arg0("/opt/tools/other").args(["serve", "--help"]).output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    assert!(help.contains("Usage: refmcp serve [OPTIONS]"), "{help}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(in crate::args) enum AuthArgs {
     #[command(after_help = examples("refmcp auth login"))]
     Login(Box<LoginArgs>),
     /// Show where you are logged in; never the tokens.
-    #[command(after_help = examples("refmcp auth status"))]
+    #[command(visible_alias = "list", after_help = examples("refmcp auth status"))]
     Status(StatusArgs),
     /// Give the tokens for a server back, and forget them.
     #[command(after_help = examples("refmcp auth logout"))]

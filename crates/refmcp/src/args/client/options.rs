@@ -11,6 +11,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use refmcp_client::VersionPolicy;
 use refmcp_proto::model::LogLevel;
 
+use crate::args::UsageError;
 use crate::args::value::{Header, header, pair, timeout};
 
 // No doc comment: it would become the description of every command that flattens this.
@@ -83,7 +84,7 @@ pub(crate) struct SharedOptions {
     pub(crate) model: Option<String>,
 
     /// A root: a folder that the server may know about; can be repeated.
-    #[arg(long = "root", value_name = "PATH", help_heading = "Questions")]
+    #[arg(long = "root", value_name = "DIR", help_heading = "Questions")]
     pub(crate) roots: Vec<PathBuf>,
 
     /// Whether the roots capability is declared even without roots, since some may be added later.
@@ -109,6 +110,19 @@ pub(crate) struct SharedOptions {
     /// Leave the arguments of calls out of the log of calls and the history of the shell.
     #[arg(long, env = "REFMCP_MASK_ARGUMENTS", value_parser = clap::builder::FalseyValueParser::new(), help_heading = "Output")]
     pub(crate) mask_arguments: bool,
+}
+
+impl SharedOptions {
+    /// Whether every root is a folder; checked when a command runs, and not when its line is completed.
+    pub(in crate::args) fn check_roots(&self) -> Result<(), UsageError> {
+        match self.roots.iter().find(|root| !root.is_dir()) {
+            Some(root) if root.exists() => {
+                Err(UsageError::new(format!("--root {}: it is no folder", root.display())))
+            }
+            Some(root) => Err(UsageError::new(format!("--root {0}: there is no folder {0}", root.display()))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Headers, variables and members of `_meta` can be secrets.

@@ -162,17 +162,19 @@ impl Positionals {
         self.target()
     }
 
-    /// Whether the target comes first, where the first positional cannot be the target and the second is a URL.
+    /// Whether the target comes first, where the first positional cannot be the target and another one is a URL.
     fn check_order(&self, is_other: impl Fn(&str) -> bool) -> Result<(), UsageError> {
-        let (Some(first), Some(second)) = (self.words.front(), self.words.get(1)) else { return Ok(()) };
-        let is_swapped = is_other(first) && !Target::is_url(first) && Target::is_url(second);
-        if !is_swapped || !self.command.is_empty() {
+        let Some(first) = self.words.front().filter(|first| is_other(first) && !Target::is_url(first)) else {
             return Ok(());
-        }
-        let (first, second) = (redact::word(first), redact::word(second));
-        let right = join_words(&[second.clone(), first.clone()]);
+        };
+        let is_target = |word: &&String| Target::is_url(word);
+        let Some(target) = self.words.iter().find(is_target).filter(|_| self.command.is_empty()) else {
+            return Ok(());
+        };
+        let target = join_words(&[redact::word(target)]);
         Err(UsageError::new(format!(
-            "the target comes first: write {right} in place of {first:?} {second:?}"
+            "the target comes first: write {target} before {:?}",
+            redact::word(first)
         )))
     }
 

@@ -4,17 +4,18 @@ use std::time::Duration;
 
 use refmcp_client::transport::TransportError;
 use refmcp_client::{ConnectError, OpenError, RpcError};
-use refmcp_proto::jsonrpc::code;
+use refmcp_proto::jsonrpc::{code, excerpt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use url::Url;
 
-/// How long it may take to find out whether a port speaks TLS.
+/// How long it may take to find out what is spoken at a port.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
 
-/// What to try after this fault, if anything suggests itself. `server` is the URL that was tried.
-pub(crate) async fn of_connecting(server: &str, fault: &ConnectError) -> Option<String> {
+/// What to try after this fault, if anything suggests itself. `server` is the URL that was tried, `is_sse` whether by
+/// HTTP+SSE alone.
+pub(crate) async fn of_connecting(server: &str, is_sse: bool, fault: &ConnectError) -> Option<String> {
     let url =
         Url::parse(server).ok().filter(|url| matches!(url.scheme(), "http" | "https" | "ws" | "wss"))?;
     let OpenError::Transport(why) = fault.why() else { return None };
@@ -22,19 +23,32 @@ pub(crate) async fn of_connecting(server: &str, fault: &ConnectError) -> Option<
     let secure = matches!(url.scheme(), "https" | "wss");
     match why {
         TransportError::Unreachable(_) if secure && text.contains("does not speak TLS") => {
-            Some(format!("try {}", with_scheme(&url, secure)))
+            Some(match probe(&url).await {
+                Some(Spoken::Other(beginning)) => other_protocol(&beginning),
+                _ => format!("try {}", with_scheme(&url, secure)),
+            })
         }
         TransportError::Unreachable(_) if text.contains("not trusted here") => {
             Some("give that certificate with --cacert FILE".to_owned())
+        }
+        TransportError::Refused { status: 400 | 404 | 405 | 406, .. } if is_sse && url.path() != "/sse" => {
+            let sse = with_path(&url, "/sse");
+            Some(format!("most servers have HTTP+SSE at /sse: try sse+{sse}, or {url} for streamable HTTP"))
         }
         TransportError::Refused { status: 404, .. } => Some(elsewhere(&url)),
         TransportError::Refused { status: 400, body, .. } if !secure && body.contains("HTTPS") => {
             Some(format!("try {}", with_scheme(&url, secure)))
         }
         TransportError::Broken(_) | TransportError::Misbehaved(_) | TransportError::Unreachable(_)
-            if !secure && !text.contains(" within ") && speaks_tls(&url).await =>
+            if !secure && !text.contains(" within ") =>
         {
-            Some(format!("the server speaks TLS at this port: try {}", with_scheme(&url, secure)))
+            match probe(&url).await? {
+                Spoken::Tls => {
+                    Some(format!("the server speaks TLS at this port: try {}", with_scheme(&url, secure)))
+                }
+                Spoken::Other(beginning) => Some(other_protocol(&beginning)),
+                Spoken::Http => None,
+            }
         }
         _ => None,
     }
@@ -76,26 +90,57 @@ fn with_scheme(url: &Url, secure: bool) -> String {
 /// Where the endpoint may be instead.
 fn elsewhere(url: &Url) -> String {
     let path = url.path();
-    if matches!(url.scheme(), "ws" | "wss") || path.trim_end_matches('/').ends_with("/mcp") {
-        return format!("nothing is at {path}: check the path of the URL");
+    let usual = if matches!(url.scheme(), "ws" | "wss") { "/mcp/ws" } else { "/mcp" };
+    match path.trim_end_matches('/') {
+        "" => {}
+        bare if bare != path => return format!("nothing is at {path}: try {}", with_path(url, bare)),
+        bare if bare.ends_with(usual) => return format!("nothing is at {path}: check the path of the URL"),
+        _ => {}
     }
-    let mut usual = url.clone();
-    usual.set_path("/mcp");
-    format!("nothing is at {path}: most servers have their endpoint at /mcp, try {usual}")
+    format!(
+        "nothing is at {path}: check the path of the URL; many servers have their endpoint at {usual}, try {}",
+        with_path(url, usual)
+    )
 }
 
-/// Whether a port answers a request of HTTP with an alert of TLS.
-async fn speaks_tls(url: &Url) -> bool {
-    /// What an alert begins with.
+fn with_path(url: &Url, path: &str) -> Url {
+    let mut url = url.clone();
+    url.set_path(path);
+    url
+}
+
+/// What is spoken at a port.
+enum Spoken {
+    Tls,
+    Http,
+    /// Another protocol, which begins with this.
+    Other(String),
+}
+
+/// What a port answers a request of HTTP with; nothing where it does not answer.
+async fn probe(url: &Url) -> Option<Spoken> {
+    /// What an alert of TLS begins with.
     const ALERT: u8 = 21;
     let looked = timeout(LOOK_WITHIN, async {
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
         let port = url.port_or_known_default().unwrap_or_default();
         let mut stream = TcpStream::connect((host, port)).await?;
         stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await?;
-        stream.read_u8().await
+        let mut beginning = [0; 64];
+        let length = stream.read(&mut beginning).await?;
+        std::io::Result::Ok(beginning.get(..length).unwrap_or_default().to_vec())
     });
-    matches!(looked.await, Ok(Ok(ALERT)))
+    match looked.await.ok()?.ok()?.as_slice() {
+        [] => None,
+        [ALERT, ..] => Some(Spoken::Tls),
+        http if http.starts_with(b"HTTP/") => Some(Spoken::Http),
+        other => Some(Spoken::Other(String::from_utf8_lossy(other).into_owned())),
+    }
+}
+
+fn other_protocol(beginning: &str) -> String {
+    let beginning = excerpt(beginning.lines().next().unwrap_or_default());
+    format!("the server does not speak HTTP at this port: it says {beginning:?}; check the port")
 }
 
 #[cfg(test)]
@@ -108,6 +153,10 @@ mod tests {
         assert_eq!(with_scheme(&at("https://h:1/mcp"), true), "http://h:1/mcp");
         assert_eq!(with_scheme(&at("ws://h:1/"), false), "wss://h:1/");
         assert!(elsewhere(&at("http://h:1/")).ends_with("try http://h:1/mcp"));
-        assert!(elsewhere(&at("http://h:1/mcp")).contains("check the path"));
+        assert!(elsewhere(&at("http://h:1/mcp")).ends_with("check the path of the URL"));
+        assert!(elsewhere(&at("http://h:1/mcp/")).ends_with("nothing is at /mcp/: try http://h:1/mcp"));
+        assert!(elsewhere(&at("http://h:1/x/")).ends_with("try http://h:1/x"));
+        assert!(elsewhere(&at("ws://h:1/nope")).ends_with("try ws://h:1/mcp/ws"));
+        assert!(elsewhere(&at("ws://h:1/mcp/ws")).ends_with("check the path of the URL"));
     }
 }

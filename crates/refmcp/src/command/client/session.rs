@@ -20,7 +20,7 @@ use super::host::{Person, host};
 use super::ignored_input::IgnoredInput;
 use super::models;
 use super::output::Printer;
-use crate::args::{ExitError, ExitReason, OutputFormat, SharedOptions, Target, TargetName};
+use crate::args::{ExitError, ExitReason, OutputFormat, SharedOptions, Target, TargetName, UrlTransport};
 use crate::ui::progress::Bars;
 use crate::ui::render;
 use crate::ui::text::one_line;
@@ -96,7 +96,10 @@ impl Session {
                     Some(line) if is_timeout(&why) => {
                         Some(format!("it wrote what is no message: {}", one_line(&line)))
                     }
-                    _ => hint::of_connecting(&address, &why).await,
+                    _ => {
+                        let is_sse = matches!(target, Target::Url { transport: UrlTransport::Sse, .. });
+                        hint::of_connecting(&address, is_sse, &why).await
+                    }
                 };
                 return Err(match hint {
                     Some(hint) => {

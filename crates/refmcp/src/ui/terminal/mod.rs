@@ -15,6 +15,7 @@ use serde_json::Value;
 use self::raw_mode::{RawMode, TerminalFd, read_hidden};
 use super::style::Paint;
 use super::text::{multi_line, one_line, truncate};
+use crate::logging;
 
 /// Bytes of the longest line that is read.
 pub(super) const LONGEST_LINE: usize = 1 << 20;
@@ -140,7 +141,7 @@ impl Terminal {
         if self.by_keys && self.edits_lines() {
             return Ok(self.edit_line(label, "")?.trim().to_owned());
         }
-        self.show_label(label)?;
+        let _held = self.show_label(label)?;
         let mut bytes = Vec::new();
         let limit = LONGEST_LINE as u64 + 1;
         (&mut self.input).take(limit).read_until(b'\n', &mut bytes)?;
@@ -214,7 +215,7 @@ impl Terminal {
             return self.line(label);
         }
         let _raw = self.raw_mode()?;
-        self.show_label(label)?;
+        let _held = self.show_label(label)?;
         let typed = read_hidden(&mut self.input)?;
         self.output.write_all(b"\n")?;
         typed.ok_or(AskError::Ended)
@@ -278,10 +279,13 @@ impl Terminal {
         Ok(())
     }
 
-    fn show_label(&mut self, label: &str) -> io::Result<()> {
+    /// Shows what is asked; nothing is logged behind it before the answer has come.
+    fn show_label(&mut self, label: &str) -> io::Result<Option<logging::Held>> {
+        let held = self.fd.as_ref().and_then(|_| logging::hold());
         let label = self.label(label);
         self.output.write_all(label.as_bytes())?;
-        self.output.flush()
+        self.output.flush()?;
+        Ok(held)
     }
 
     fn write_line(&mut self, text: &str) -> Result<(), AskError> {
