@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use refmcp_http::{Endpoint, Options};
+use refmcp_testkit::paused::PausedTime;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::{sleep, timeout};
 
 use crate::http_sse;
 use crate::support::http1::Reply;
@@ -14,6 +15,9 @@ use crate::support::{Client, LATEST_SESSION, Site, request};
 
 const LIMIT: usize = 2000;
 const SHORT: Duration = Duration::from_millis(300);
+
+/// Longer than a connection is still read after a refusal.
+const LINGERS: Duration = Duration::from_secs(3);
 
 /// Every path that reads a body, with the headers that are needed for that.
 async fn places(site: &Site) -> (Vec<String>, Vec<Reply>) {
@@ -31,6 +35,12 @@ async fn places(site: &Site) -> (Vec<String>, Vec<Reply>) {
         places.push(site.head("POST", &path) + &named);
     }
     (places, kept)
+}
+
+/// Lets the limit be reached, and the connection be closed after that.
+async fn passing(time: &PausedTime) {
+    time.advance(SHORT + Duration::from_millis(1)).await;
+    time.advance(LINGERS).await;
 }
 
 /// A message of just this length.
@@ -78,6 +88,7 @@ async fn the_size_of_a_body_is_limited() {
 
 #[tokio::test]
 async fn an_endless_body_is_cut() {
+    let time = PausedTime::start();
     let site = Site::open(Options { max_message_size: LIMIT, ..Options::default() }).await;
     let (places, _kept) = places(&site).await;
     for place in &places {
@@ -96,7 +107,7 @@ async fn an_endless_body_is_cut() {
             }
         });
         let mut heard = Vec::new();
-        let _ = timeout(Duration::from_secs(10), from.read_to_end(&mut heard)).await.expect("it is closed");
+        let _ = tokio::join!(from.read_to_end(&mut heard), time.advance(LINGERS));
         // The reset that follows may overtake the response; being cut is enough.
         assert!(
             heard.is_empty() || heard.starts_with(b"HTTP/1.1 413 "),
@@ -104,84 +115,78 @@ async fn an_endless_body_is_cut() {
             String::from_utf8_lossy(&heard)
         );
         drop(from);
-        timeout(Duration::from_secs(10), sending).await.expect("nothing more is taken").unwrap();
+        sending.await.expect("nothing more is taken");
     }
     site.serves().await;
 }
 
 #[tokio::test]
 async fn the_time_of_a_body_is_limited() {
+    let time = PausedTime::start();
     let site = Site::open(Options { body_timeout: SHORT, ..Options::default() }).await;
     let (places, _kept) = places(&site).await;
+    let sent: Vec<String> = places
+        .iter()
+        .flat_map(|place| {
+            [
+                format!("{place}Content-Length: 100\r\n\r\n"),
+                format!("{place}Content-Length: 100\r\n\r\n{{\"jsonrpc\""),
+                format!("{place}Transfer-Encoding: chunked\r\n\r\n"),
+                format!("{place}Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n"),
+            ]
+        })
+        .collect();
+    let limited = join_all(sent.into_iter().map(async |sent| {
+        let reply = site.send_raw(&sent).await.unwrap();
+        assert_eq!(reply.status, 408, "{sent}");
+        assert!(reply.again(b"").await.is_none(), "{sent}");
+    }));
+    tokio::join!(limited, passing(&time));
+    // A byte now and then does not buy more of it.
     for place in &places {
-        for sent in [
-            format!("{place}Content-Length: 100\r\n\r\n"),
-            format!("{place}Content-Length: 100\r\n\r\n{{\"jsonrpc\""),
-            format!("{place}Transfer-Encoding: chunked\r\n\r\n"),
-            format!("{place}Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n"),
-        ] {
-            let reply = site.send_raw(sent).await.unwrap();
-            assert_eq!(reply.status, 408, "{place}");
-            assert!(reply.again(b"").await.is_none(), "{place}");
-        }
-        // A byte now and then does not buy more of it.
         let mut socket = TcpStream::connect(site.address).await.unwrap();
         socket.write_all(format!("{place}Content-Length: 1000\r\n\r\n").as_bytes()).await.unwrap();
-        let (mut from, mut to) = socket.into_split();
-        let dripping = tokio::spawn(async move {
-            while to.write_all(b" ").await.is_ok() {
-                sleep(SHORT / 10).await;
-            }
-        });
+        time.advance(SHORT * 2 / 3).await;
+        socket.write_all(b" ").await.unwrap();
+        time.advance(SHORT * 2 / 3).await;
         let mut heard = vec![0; 12];
-        timeout(SHORT * 20, from.read_exact(&mut heard)).await.expect("in time").unwrap();
+        socket.read_exact(&mut heard).await.unwrap();
         assert_eq!(heard, b"HTTP/1.1 408");
-        drop(from);
-        dripping.await.unwrap();
     }
     site.serves().await;
 }
 
 #[tokio::test]
 async fn the_time_of_a_head_is_limited() {
+    let time = PausedTime::start();
     let site = Site::open(Options { head_timeout: SHORT, ..Options::default() }).await;
     let head = site.head("POST", "/mcp");
-    let places = [0, 1, 3, 4, 20, head.len() - 1, head.len()];
-    let mut slow = tokio::task::JoinSet::new();
-    for sent in places {
-        let (address, head) = (site.address, head.clone());
-        slow.spawn(async move {
-            let mut socket = TcpStream::connect(address).await.unwrap();
-            socket.write_all(&head.as_bytes()[..sent]).await.unwrap();
-            let mut heard = Vec::new();
-            // Whether with a reset or without.
-            let read = timeout(Duration::from_secs(10), socket.read_to_end(&mut heard)).await;
-            let _ = read.unwrap_or_else(|_| panic!("not closed after {sent} bytes"));
-            assert!(
-                heard.is_empty() || heard.starts_with(b"HTTP/1.1 408 "),
-                "{}",
-                String::from_utf8_lossy(&heard)
-            );
-        });
-    }
-    while let Some(ended) = slow.join_next().await {
-        ended.unwrap();
+    let mut slow = Vec::new();
+    for sent in [0, 1, 3, 4, 20, head.len() - 1, head.len()] {
+        let mut socket = TcpStream::connect(site.address).await.unwrap();
+        socket.write_all(&head.as_bytes()[..sent]).await.unwrap();
+        slow.push(socket);
     }
     // So has the pause between two requests.
     let idle = site.send_raw("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
-    assert!(idle.again(b"").await.is_none());
+    let (idle, ()) = tokio::join!(idle.again(b""), passing(&time));
+    assert!(idle.is_none());
+    for mut socket in slow {
+        let mut heard = Vec::new();
+        // Whether with a reset or without.
+        let _ = socket.read_to_end(&mut heard).await;
+        let heard = String::from_utf8_lossy(&heard);
+        assert!(heard.is_empty() || heard.starts_with("HTTP/1.1 408 "), "{heard}");
+    }
     // A byte now and then does not buy more of it.
     let mut socket = TcpStream::connect(site.address).await.unwrap();
-    let dripping = async {
-        for byte in head.as_bytes() {
-            if socket.write_all(&[*byte]).await.is_err() {
-                return;
-            }
-            sleep(SHORT / 10).await;
-        }
-        panic!("all of it was taken");
-    };
-    timeout(SHORT * 40, dripping).await.expect("in time");
+    for part in head.as_bytes().chunks(head.len() / 2 + 1) {
+        socket.write_all(part).await.unwrap();
+        time.advance(SHORT * 2 / 3).await;
+    }
+    let mut heard = Vec::new();
+    let _ = tokio::join!(socket.read_to_end(&mut heard), time.advance(LINGERS));
+    assert!(heard.is_empty() || heard.starts_with(b"HTTP/1.1 408 "));
     site.until_quiet().await;
     site.serves().await;
 }
