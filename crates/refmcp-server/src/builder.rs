@@ -13,6 +13,7 @@ use refmcp_proto::model::{
     ServerCapabilities, ToolsCapability,
 };
 use refmcp_proto::revision::{Method, Revision};
+use refmcp_transport::Observer;
 use serde_json::Value;
 
 use crate::call::Call;
@@ -270,6 +271,12 @@ impl ServerBuilder {
     /// Calls this with a record of every request when it has ended, also of those that need no handler, such as `ping`.
     pub fn on_call(mut self, on_call: impl Fn(&CallRecord<'_>) + Send + Sync + 'static) -> Self {
         self.settings.on_call = Some(crate::server::OnCall(Arc::new(on_call)));
+        self
+    }
+
+    /// Is called with each message, HTTP head and finding of every client as it passes, over every transport.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.settings.observer = Some(observer);
         self
     }
 

@@ -13,6 +13,7 @@ use refmcp_proto::time::Timestamp;
 use refmcp_transport::changes::{ChangeReceiver, ChangeSender};
 use refmcp_transport::clock::Clock;
 use refmcp_transport::memory::{self, MemoryPipe};
+use refmcp_transport::observer::{Observed, Observer, Side};
 use refmcp_transport::pipe::{FrameReader, FrameWriter};
 use refmcp_transport::{ConnectionEnd, Driver, DriverOptions, stdio};
 use tokio::runtime::Handle;
@@ -68,11 +69,13 @@ pub(crate) struct Settings {
     pub(crate) max_running: usize,
     pub(crate) grace: Duration,
     pub(crate) on_call: Option<OnCall>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { page_size: 200, max_running: 4096, grace: Duration::from_secs(5), on_call: None }
+        let grace = Duration::from_secs(5);
+        Self { page_size: 200, max_running: 4096, grace, on_call: None, observer: None }
     }
 }
 
@@ -164,7 +167,15 @@ impl Server {
 
     /// The parts of a session, for a driver of its own: the engine, and the service that runs its calls. The driver
     /// gives the session a handle to the engine with [`Session::connect`].
-    pub fn open(&self, config: Arc<EngineConfig>, connection: Connection) -> SessionParts {
+    pub fn open(&self, config: Arc<EngineConfig>, mut connection: Connection) -> SessionParts {
+        if let Some(observer) = self.observer()
+            && !connection.observed.is_observed()
+        {
+            let (transport, peer) =
+                (connection.transport, connection.principal.as_deref().unwrap_or_default());
+            connection.observed =
+                Observed::open(observer.clone(), Side::Server, transport, peer, self.clock());
+        }
         let engine = ServerEngine::new(config, connection.principal.clone());
         let session = Session::new(self.clone(), connection);
         SessionParts { engine, service: SessionService(session) }
@@ -196,12 +207,18 @@ impl Server {
         let SessionParts { engine, service } = self.open(self.inner.config.clone(), connection);
         let session = service.session().clone();
         let (clock, grace) = (self.inner.clock, self.inner.settings.grace);
-        let options = DriverOptions { clock, feed: Some(self.changes()), handlers, grace };
+        let observed = session.connection().observed.clone();
+        let feed = Some(self.changes());
+        let options = DriverOptions { clock, feed, handlers, grace, observed: observed.clone() };
         let driver = Driver::new(pipe, engine, service, options);
         session.connect(driver.handle());
         tracing::debug!(session = session.number(), "connected");
         let end = driver.run(stop).await;
         tracing::debug!(session = session.number(), ?end, "disconnected");
+        match &end {
+            Ok(end) => observed.closed(end),
+            Err(fault) => observed.closed(fault),
+        }
         end
     }
 
@@ -281,6 +298,11 @@ impl Server {
             .iter()
             .filter_map(|tool| Some((tool.definition.name.clone(), tool.statistics.clone()?)));
         own.chain([(OTHER_TOOLS.to_owned(), self.inner.statistics.other_tools().clone())]).collect()
+    }
+
+    /// What sees each message, if there is an observer.
+    pub fn observer(&self) -> Option<&Arc<dyn Observer>> {
+        self.inner.settings.observer.as_ref()
     }
 
     /// The clock that everything here goes by.

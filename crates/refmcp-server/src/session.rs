@@ -11,7 +11,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use refmcp_proto::engine::{CallId, Change, Dispatch, LogMessage, Responded};
 use refmcp_proto::finding::Finding;
 use refmcp_proto::model::{ServerNotification, SubscriptionFilter};
-use refmcp_transport::{CallService, EngineHandle, RunningCall};
+use refmcp_transport::{CallService, EngineHandle, Observed, RunningCall};
 use tokio::time::Instant;
 
 use crate::catalog::Catalog;
@@ -35,6 +35,8 @@ pub struct Connection {
     pub origin: Option<Arc<str>>,
     /// Headers that came with the connection, where there are any.
     pub headers: Headers,
+    /// Where messages are reported, if the transport has opened that; else the server does, if it has an observer.
+    pub observed: Observed,
 }
 
 /// Headers, read when a handler wants them.
@@ -222,8 +224,9 @@ impl CallService for SessionService {
         }
     }
 
-    fn found(&self, finding: &Finding) {
+    fn found(&self, finding: &Finding, message: Option<&[u8]>) {
         self.0.server.record(Some(self.0.number), finding);
+        self.0.connection.observed.finding(finding, message);
     }
 
     fn answered(&self, responded: &Responded, took: Duration) {

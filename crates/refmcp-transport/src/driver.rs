@@ -5,6 +5,7 @@
 //! and running calls wait: a slow peer slows only itself.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::task::Poll;
@@ -20,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::changes::ChangeReceiver;
 use crate::clock::Clock;
 use crate::engine_driver::{EngineDriver, Outbox, poll_now};
+use crate::observer::Observed;
 use crate::pipe::{Frame, FrameReader, FrameWriter};
 use crate::service::{CallService, EngineHandle};
 
@@ -39,6 +41,17 @@ pub enum ConnectionEnd {
     Stale,
 }
 
+impl fmt::Display for ConnectionEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Closed => "the peer closed it",
+            Self::PeerGone => "the peer has gone",
+            Self::ShutDown => "this side was told to stop",
+            Self::Stale => "the peer no longer answered",
+        })
+    }
+}
+
 /// How a pipe is driven.
 #[derive(Debug)]
 pub struct DriverOptions {
@@ -50,11 +63,14 @@ pub struct DriverOptions {
     pub handlers: Option<Handle>,
     /// How long calls may go on once the connection ends.
     pub grace: Duration,
+    /// Where messages are reported.
+    pub observed: Observed,
 }
 
 impl Default for DriverOptions {
     fn default() -> Self {
-        Self { clock: Clock::new(), feed: None, handlers: None, grace: Duration::from_secs(5) }
+        let (grace, observed) = (Duration::from_secs(5), Observed::default());
+        Self { clock: Clock::new(), feed: None, handlers: None, grace, observed }
     }
 }
 
@@ -68,6 +84,7 @@ pub struct Driver<R, W, S> {
     stepped: Arc<Notify>,
     feed: Option<ChangeReceiver>,
     grace: Duration,
+    observed: Observed,
     closing: Option<(ConnectionEnd, Instant)>,
     input_ended: bool,
 }
@@ -84,6 +101,7 @@ struct WriteQueue {
     /// Told when there is room again.
     freed: Arc<Notify>,
     stale: bool,
+    observed: Observed,
 }
 
 impl Outbox for WriteQueue {
@@ -96,7 +114,8 @@ impl Outbox for WriteQueue {
         self.stale = true;
     }
 
-    fn step_done(&mut self, _: &ServerEngine) {
+    fn step_done(&mut self, engine: &ServerEngine) {
+        self.observed.negotiated(|| engine.peer().map(|peer| peer.rules().revision));
         if std::mem::take(&mut self.idle) {
             self.stepped.notify_one();
         }
@@ -111,6 +130,7 @@ impl WriteQueue {
     /// Hands the messages to the writer.
     fn write(&mut self, writer: &mut impl FrameWriter) {
         for message in self.messages.drain(..) {
+            self.observed.sent(&message.json);
             writer.push(&message.json);
         }
         let was_full = self.bytes >= HIGH_WATER;
@@ -134,11 +154,12 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn new((reader, writer): (R, W), engine: ServerEngine, service: S, options: DriverOptions) -> Self {
-        let DriverOptions { clock, feed, handlers, grace } = options;
-        let queue = WriteQueue::default();
+        let DriverOptions { clock, feed, handlers, grace, observed } = options;
+        let mut queue = WriteQueue::default();
+        queue.observed = observed.clone();
         let stepped = queue.stepped.clone();
         let engine = EngineDriver::new(engine, service, queue, clock, handlers);
-        Self { reader, writer, engine, stepped, feed, grace, closing: None, input_ended: false }
+        Self { reader, writer, engine, stepped, feed, grace, observed, closing: None, input_ended: false }
     }
 
     /// A handle to the engine.
@@ -206,12 +227,23 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
         while self.has_room() {
             let Some(frame) = self.reader.next_frame() else { return true };
             let pipe = ExchangeId::default();
+            let message = match frame {
+                Frame::Message(bytes) => {
+                    self.observed.received(bytes);
+                    Some(bytes)
+                }
+                Frame::TooLong => {
+                    self.observed.invalid_input(&[], "longer than the limit");
+                    None
+                }
+            };
             self.engine.receive(
+                message,
                 |engine, queue, now| {
                     queue.idle = false;
-                    match frame {
-                        Frame::Message(bytes) => engine.receive(now, pipe, bytes),
-                        Frame::TooLong => engine.receive_too_long(pipe),
+                    match message {
+                        Some(bytes) => engine.receive(now, pipe, bytes),
+                        None => engine.receive_too_long(pipe),
                     }
                 },
                 |queue| queue.write(&mut self.writer),

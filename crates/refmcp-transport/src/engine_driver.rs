@@ -77,6 +77,13 @@ struct State<O> {
     timer: Option<(Timestamp, AbortOnDropHandle<()>)>,
 }
 
+/// A message that has come.
+#[derive(Clone, Copy)]
+struct Received<'a> {
+    at: Instant,
+    message: Option<&'a [u8]>,
+}
+
 /// Calls to start once the lock is released: mostly none or one.
 #[derive(Default)]
 struct NewCalls(Option<Box<Dispatch>>, VecDeque<Box<Dispatch>>);
@@ -138,20 +145,23 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
         self.run(None, |state| act(&mut state.engine), |_| ());
     }
 
-    /// The same for a message that has come now; `last` gets the outbox when its calls have begun.
+    /// The same for a message that has come now; `last` gets the outbox when its calls have begun. Findings are told with
+    /// the message, if it is given.
     pub fn receive<V>(
         &self,
+        message: Option<&[u8]>,
         act: impl FnOnce(&mut ServerEngine, &mut O, Timestamp),
         last: impl FnOnce(&mut O) -> V,
     ) -> V {
         let received = Instant::now();
         let now = self.clock.at(received);
+        let received = Received { at: received, message };
         self.run(Some(received), |State { engine, outbox, .. }| act(engine, outbox, now), last)
     }
 
     fn run<V>(
         &self,
-        received: Option<Instant>,
+        received: Option<Received<'_>>,
         act: impl FnOnce(&mut State<O>),
         last: impl FnOnce(&mut O) -> V,
     ) -> V {
@@ -172,7 +182,7 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
     }
 
     /// Carries out the engine's outputs, in its order.
-    fn apply(&self, state: &mut State<O>, received: Option<Instant>, calls: &mut NewCalls) {
+    fn apply(&self, state: &mut State<O>, received: Option<Received<'_>>, calls: &mut NewCalls) {
         let State { engine, outbox, running, .. } = state;
         while let Some(output) = engine.poll() {
             match output {
@@ -185,9 +195,11 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
                 Output::NoResponse(exchange) => outbox.end_exchange(exchange),
                 Output::RootsChanged => self.service.roots_changed(),
                 Output::Listening(filter) => self.service.listening(&filter),
-                Output::Finding(finding) => self.service.found(&finding),
+                Output::Finding(finding) => {
+                    self.service.found(&finding, received.and_then(|received| received.message));
+                }
                 Output::Responded(responded) => {
-                    let took = received.map_or(Duration::ZERO, |received| received.elapsed());
+                    let took = received.map_or(Duration::ZERO, |received| received.at.elapsed());
                     self.service.answered(&responded, took);
                 }
                 Output::Shared(output) => outbox.share(output),

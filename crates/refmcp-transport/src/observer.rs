@@ -49,7 +49,8 @@ pub trait Observer: Send + Sync + 'static {
     /// Input that is no message: a line of text, malformed JSON, an HTTP body that is no JSON, a message over the limit.
     fn invalid_input(&self, _context: &EventContext<'_>, _input: &InvalidInput<'_>) {}
 
-    /// The head of an HTTP request or response. It comes before the messages of its body.
+    /// The head of an HTTP request or response. It comes before the messages of its body. A server reports a request once it
+    /// knows to which session it belongs.
     fn head(&self, _context: &EventContext<'_>, _head: &Head<'_>) {}
 
     /// A server refuses an HTTP request.
@@ -296,6 +297,11 @@ impl Observed {
         Self { connection: self.connection.clone(), stream: Some(stream.into()) }
     }
 
+    /// Whether there is an observer.
+    pub fn is_observed(&self) -> bool {
+        self.connection.is_some()
+    }
+
     /// A message is sent.
     #[inline]
     pub fn sent(&self, bytes: &[u8]) {
@@ -391,6 +397,15 @@ impl Observed {
         }
     }
 
+    /// Looks for the negotiated revision, until there is one.
+    #[inline]
+    pub fn negotiated(&self, revision: impl FnOnce() -> Option<Revision>) {
+        if let Some(connection) = &self.connection {
+            let mut negotiated = connection.negotiated.lock();
+            negotiated.revision = negotiated.revision.or_else(revision);
+        }
+    }
+
     /// The connection has ended; only the first reason counts.
     #[inline]
     pub fn closed(&self, why: &dyn fmt::Display) {
@@ -442,7 +457,7 @@ impl ObservedConnection {
 
 impl Drop for ObservedConnection {
     fn drop(&mut self) {
-        self.close("dropped");
+        self.close("finished");
     }
 }
 
@@ -535,7 +550,7 @@ mod tests {
         let observed = open(&recorder);
         drop(observed.stream(StreamId::GET));
         drop(observed);
-        assert_eq!(recorder.take()[1], "closed: dropped | http it None None None");
+        assert_eq!(recorder.take()[1], "closed: finished | http it None None None");
     }
 
     #[tokio::test]

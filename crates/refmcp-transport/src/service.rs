@@ -31,8 +31,8 @@ pub trait CallService: Send + Sync + 'static {
     /// What `subscriptions/listen` streams of the connection want has changed; told where calls are forwarded.
     fn listening(&self, _filter: &SubscriptionFilter) {}
 
-    /// The client broke a rule for the first time.
-    fn found(&self, _finding: &Finding) {}
+    /// The client broke a rule for the first time, in this message if it is known.
+    fn found(&self, _finding: &Finding, _message: Option<&[u8]>) {}
 
     /// The engine answered a request without a handler.
     fn answered(&self, _responded: &Responded, _took: Duration) {}

@@ -79,7 +79,7 @@ async fn each_post_has_its_heads_and_messages() {
     in_time("the end", closing).await.unwrap();
     assert_eq!(
         observer.lines()[lines.len()..],
-        ["sent DELETE /mcp", "received status 204", "closed: dropped"]
+        ["sent DELETE /mcp", "received status 204", "closed: finished"]
     );
 }
 

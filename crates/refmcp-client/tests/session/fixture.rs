@@ -8,7 +8,7 @@ use refmcp_client::model::{CreateMessageResult, ElicitResult, LogLevel, Resource
 use refmcp_client::{Client, ClientBuilder, Event, Host, Revision, VersionPolicy};
 use refmcp_testkit::refmcp_server::transport::memory::{MemoryPipe, pair};
 use refmcp_testkit::refmcp_server::transport::pipe::{Frame, FrameReader, FrameWriter};
-use refmcp_testkit::refmcp_server::{Call, NoArguments, Resource, Server, Tool};
+use refmcp_testkit::refmcp_server::{Call, NoArguments, Resource, Server, ServerBuilder, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -26,6 +26,10 @@ struct Steps {
 
 /// A server with one of everything.
 pub(crate) fn server() -> Server {
+    server_builder().build().unwrap()
+}
+
+pub(crate) fn server_builder() -> ServerBuilder {
     let echo =
         Tool::new(
             "echo",
@@ -63,7 +67,7 @@ pub(crate) fn server() -> Server {
         let name = format!("filler{number}");
         server = server.tool(Tool::new(name, "Fills a page", |_: Call, _: NoArguments| async { Ok("") }));
     }
-    server.build().unwrap()
+    server
 }
 
 /// The events of a client.

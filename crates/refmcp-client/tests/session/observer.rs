@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use refmcp_client::memory::Memory;
 use refmcp_client::observer::Direction;
 use refmcp_client::{Revision, VersionPolicy};
 use refmcp_testkit::recording_observer::RecordingObserver;
 use serde_json::json;
 
-use crate::fixture::{Script, builder};
+use crate::fixture::{Script, builder, server_builder};
 
 #[tokio::test(start_paused = true)]
 async fn messages_come_in_order_with_what_was_none_and_each_finding_with_its_message() {
@@ -91,4 +92,25 @@ async fn a_client_that_is_dropped_closes_its_connection() {
     let (client, ()) = tokio::join!(observed.connect(memory), serving);
     drop(client.unwrap());
     observer.until("closed: ").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_one_side_sends_the_other_receives() {
+    let (ours, theirs) = (Arc::new(RecordingObserver::default()), Arc::new(RecordingObserver::default()));
+    let server = server_builder().observer(theirs.clone()).build().unwrap();
+    for revision in Revision::ALL {
+        let builder = builder().0.version_policy(VersionPolicy::Exactly(revision)).observer(ours.clone());
+        let client = builder.connect(Memory::new(server.in_memory())).await.unwrap();
+        client.call_tool("steps", json!({ "steps": 2, "millis": 1 })).await.unwrap();
+        client.call_tool("ask", json!({})).await.unwrap();
+        client.close().await;
+    }
+    let sent = ours.messages(Direction::Sent);
+    assert!(sent.len() > 20, "{sent:#?}");
+    assert_eq!(sent, theirs.messages(Direction::Received));
+    assert_eq!(theirs.messages(Direction::Sent), ours.messages(Direction::Received));
+    let closed = |observer: &RecordingObserver| {
+        observer.lines().iter().filter(|line| line.starts_with("closed: ")).count()
+    };
+    assert_eq!(closed(&ours), Revision::ALL.len());
 }

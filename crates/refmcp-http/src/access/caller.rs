@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request};
+use refmcp_server::transport::Observed;
 use refmcp_server::{Connection, Headers};
 
 use crate::access::resource_server::VerifiedToken;
@@ -76,6 +77,7 @@ impl Caller {
             scopes: None,
             origin: self.origin.clone(),
             headers,
+            observed: Observed::default(),
         }
     }
 }

@@ -115,6 +115,7 @@ impl SessionDriver {
     ) -> Option<Received> {
         let begun = Cell::new(None);
         self.0.receive(
+            None,
             |engine, streams, now| {
                 begun.set(streams.begin_exchange(max_streams));
                 if let Some(exchange) = begun.get() {
@@ -127,7 +128,7 @@ impl SessionDriver {
 
     /// Receives what has no response, or has it on the GET stream.
     pub(crate) fn receive(&self, receive: impl FnOnce(&mut ServerEngine, Timestamp, ExchangeId)) {
-        self.0.receive(|engine, _, now| receive(engine, now, GET_STREAM), |_| ());
+        self.0.receive(None, |engine, _, now| receive(engine, now, GET_STREAM), |_| ());
     }
 
     /// Records what is wrong with a request beside its message, such as a missing header.

@@ -12,6 +12,7 @@ mod fairness;
 mod forwarding;
 mod lists;
 mod methods;
+mod observer;
 mod pages;
 mod panics;
 mod records;
