@@ -11,10 +11,11 @@ use axum::http::request::Parts;
 use axum::routing::any;
 use parking_lot::Mutex;
 use refmcp_auth::uri::PROTECTED_RESOURCE;
+use refmcp_proto::engine::server::PeerCache;
 use refmcp_proto::engine::{Change, DuplicateIds, EarlyRequests, EngineConfig};
 use refmcp_server::backplane::{Backplane, MemoryBackplane};
 use refmcp_server::transport::clock::Clock;
-use refmcp_server::{Connection, Limits, Revision, Server};
+use refmcp_server::{Connection, Limits, Revision, Server, SessionParts};
 use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
@@ -96,6 +97,7 @@ impl EndpointBuilder {
             sessions: Sessions::new(clock, options.session_timeout, backplane),
             options,
             config: Arc::new(config),
+            peers: Arc::default(),
             clock,
             metrics: Metrics::default(),
             refusal_log: RefusalLog::default(),
@@ -113,6 +115,8 @@ pub(crate) struct EndpointState {
     pub(crate) server: Server,
     pub(crate) options: Options,
     pub(crate) config: Arc<EngineConfig>,
+    /// Clients that were described lately.
+    pub(crate) peers: Arc<PeerCache>,
     pub(crate) clock: Clock,
     pub(crate) sessions: Sessions,
     pub(crate) metrics: Metrics,
@@ -211,8 +215,9 @@ impl EndpointState {
     }
 
     pub(crate) fn open_driver(&self, connection: Connection) -> SessionDriver {
-        let opened = self.server.open(self.config.clone(), connection);
-        SessionDriver::new(opened, self.options.stream_bytes)
+        let SessionParts { engine, service } = self.server.open(self.config.clone(), connection);
+        let engine = engine.with_peers(self.peers.clone());
+        SessionDriver::new(SessionParts { engine, service }, self.options.stream_bytes)
     }
 
     /// The limits of a message: those of the engine, with the limit of the body.

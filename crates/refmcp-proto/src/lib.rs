@@ -7,6 +7,7 @@
 //! | [`model`] | what travels inside messages, in the newest shape |
 //! | [`revision`] | the five revisions: what differs, and how shapes are adapted |
 //! | [`engine`] | the engines of server and client: messages and a time in; messages, work and deadlines out |
+//! | [`http`] | streamable HTTP as decisions: what a POST is, which status its response has |
 //! | [`param_headers`] | tool parameters mirrored in `Mcp-Param-*` headers |
 //! | [`uri_template`] | URI templates, expanded and matched |
 //! | `schema` | validators of JSON Schemas; with the feature of that name |
@@ -22,6 +23,7 @@
 pub mod engine;
 pub mod finding;
 pub mod frame;
+pub mod http;
 pub mod jsonrpc;
 pub mod model;
 pub mod param_headers;

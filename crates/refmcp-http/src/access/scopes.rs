@@ -17,7 +17,7 @@ pub(crate) fn check(
     endpoint: &EndpointState,
     caller: &Caller,
     head: &Parts,
-    session: impl FnOnce() -> Option<Arc<HttpSession>>,
+    session: Option<&HttpSession>,
     body: &Incoming<'_>,
 ) -> Result<(), Refusal> {
     let (Some(resource_server), Some(token)) = (&endpoint.options.resource_server, &caller.token) else {
@@ -31,10 +31,9 @@ pub(crate) fn check(
     if !requests.iter().any(|request| endpoint.server.may_need_scopes(&request.method)) {
         return Ok(());
     }
-    let session = session();
     let needed = requests.into_iter().flat_map(|request| {
         let (method, params) = (&*request.method, request.params.text);
-        let own = session.as_ref().map(|session| session.driver.scopes_needed(method, params));
+        let own = session.map(|session| session.driver.scopes_needed(method, params));
         // The token covers each tool of this name, of the server and of the session.
         endpoint.server.scopes_needed(method, params).into_iter().chain(own.into_iter().flatten())
     });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use refmcp_proto::http::{AcceptRule, missing_accept};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_server::backplane::{AttachOutcome, ReadFrom, StreamNumber};
 
@@ -12,8 +13,7 @@ use crate::access::caller::Caller;
 use crate::endpoint::EndpointState;
 use crate::ops::log;
 use crate::refusal::{Reason, Refusal};
-use crate::request::headers::{self, AcceptRule};
-use crate::request::response;
+use crate::request::{headers, response};
 use crate::session::driver::SessionDriver;
 use crate::stream::sse::{self, EventSource, SseFormat};
 
@@ -26,10 +26,10 @@ pub(crate) async fn get(
     if headers::is_stateless(headers) {
         return Err(Refusal::method(&["POST"], "this revision has no GET"));
     }
-    let session = endpoint.session_of_request(&caller, headers)?;
-    headers::check_accepts_events(headers, endpoint.options.require_accept)?;
+    let session = endpoint.find_session(&caller, headers)?;
+    let accept = headers::check_accepts_events(headers, endpoint.options.require_accept)?;
     let driver = &session.driver;
-    driver.note(headers::missing_accept(headers, AcceptRule::Get));
+    driver.note(missing_accept(accept, AcceptRule::Get));
     let format = SseFormat::new(driver.rules().resumption, &endpoint.options);
     match last_event_id(headers)? {
         None => get_stream(endpoint, driver, format).await,
@@ -45,7 +45,7 @@ pub(crate) fn delete(
     if headers::is_stateless(headers) {
         return Err(Refusal::method(&["POST"], "this revision has no DELETE"));
     }
-    let session = endpoint.session_of_request(caller, headers)?;
+    let session = endpoint.find_session(caller, headers)?;
     endpoint.sessions.close(&session.id);
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -1,23 +1,18 @@
-//! Headers of a request: `Accept`, `Content-Type`, those of MCP, and whether they agree with the body that they mirror.
+//! Headers of a request, read: `Accept`, `Content-Type`, those of MCP, and those that mirror the body.
 
 use std::borrow::Cow;
 
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use refmcp_proto::finding::Finding;
-use refmcp_proto::jsonrpc::{Params, RpcError, code, excerpt};
-use refmcp_proto::revision::{Lifecycle, Method, Revision, Rules};
-use refmcp_server::{Headers, Policy, Server};
-use serde_json::Value;
+use refmcp_proto::http::{self, Accept};
+use refmcp_server::Headers;
 
 use crate::refusal::{Reason, Refusal};
 
 pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// The single value of a header, trimmed.
 pub(crate) fn value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, String> {
@@ -68,8 +63,8 @@ pub(crate) fn of_session(headers: &HeaderMap) -> Headers {
     Headers::from_lines(text)
 }
 
-/// Whether `Accept` allows all of these media types.
-pub(crate) fn accepts<const KINDS: usize>(headers: &HeaderMap, kinds: [&str; KINDS]) -> bool {
+/// What `Accept` says about these media types.
+pub(crate) fn accept<const KINDS: usize>(headers: &HeaderMap, kinds: [&str; KINDS]) -> Accept {
     let mut accepted = [false; KINDS];
     // Every request passes here; bytes are faster than characters.
     let listed = headers.get_all(header::ACCEPT).iter();
@@ -82,7 +77,13 @@ pub(crate) fn accepts<const KINDS: usize>(headers: &HeaderMap, kinds: [&str; KIN
             }
         }
     }
-    accepted == [true; KINDS]
+    if accepted == [true; KINDS] {
+        Accept::Allowed
+    } else if headers.contains_key(header::ACCEPT) {
+        Accept::Refused
+    } else {
+        Accept::Absent
+    }
 }
 
 /// Whether a media range such as `text/*` includes this type.
@@ -95,72 +96,17 @@ fn covers(range: &[u8], kind: &[u8]) -> bool {
         })
 }
 
-/// Refuses a request whose response the client does not accept. A missing `Accept` header allows anything (RFC 9110, section
-/// 12.5.1), but MCP demands one; `required` decides whether that is enforced.
-pub(crate) fn check_accept<const KINDS: usize>(
-    headers: &HeaderMap,
-    required: bool,
-    kinds: [&str; KINDS],
-) -> Result<(), Refusal> {
-    if accepts(headers, kinds) {
-        return Ok(());
-    }
-    let is_absent = !headers.contains_key(header::ACCEPT);
-    if is_absent && !required {
-        return Ok(());
-    }
-    let kinds = kinds.join(" and ");
-    let why = if is_absent {
-        format!("no Accept header; it must allow {kinds}; {}", Policy::LENIENT_SERVES)
-    } else {
-        format!("Accept must allow {kinds}")
-    };
-    Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, Reason::Accept, why))
-}
-
-/// The same for a request that is answered with an SSE stream.
-pub(crate) fn check_accepts_events(headers: &HeaderMap, required: bool) -> Result<(), Refusal> {
-    check_accept(headers, required, ["text/event-stream"])
-}
-
-/// The finding about a request that is served without an `Accept` header.
-pub(crate) fn missing_accept(headers: &HeaderMap, rule: AcceptRule) -> Option<Finding> {
-    if headers.contains_key(header::ACCEPT) {
-        return None;
-    }
-    let post = "POST without an Accept header; send Accept: application/json, text/event-stream";
-    let (rule, what) = match rule {
-        AcceptRule::Post => ("HTTP-03", post),
-        AcceptRule::StatelessPost => ("MHTTP-02", post),
-        AcceptRule::Get => ("HTTP-13", "GET without an Accept header; send Accept: text/event-stream"),
-    };
-    Some(Finding { rule, what: what.into() })
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum AcceptRule {
-    Post,
-    StatelessPost,
-    Get,
-}
-
-/// The finding about a request of a session that is served without `MCP-Protocol-Version`.
-pub(crate) fn missing_version(headers: &HeaderMap, rules: &Rules) -> Option<Finding> {
-    if !rules.version_header || headers.contains_key(PROTOCOL_VERSION) {
-        return None;
-    }
-    let what = format!(
-        "no MCP-Protocol-Version header; send MCP-Protocol-Version: {} with every request after initialize",
-        rules.revision
-    );
-    Some(Finding { rule: "LIFE-09", what: what.into() })
+/// The same for an SSE stream alone; refused if the client does not accept one.
+pub(crate) fn check_accepts_events(headers: &HeaderMap, required: bool) -> Result<Accept, Refusal> {
+    let kinds = ["text/event-stream"];
+    let accept = accept(headers, kinds);
+    let refuse = |why| Refusal::new(StatusCode::NOT_ACCEPTABLE, Reason::Accept, why);
+    http::check_accept(accept, required, &kinds).map_err(refuse).map(|()| accept)
 }
 
 /// Whether `MCP-Protocol-Version` names a revision without sessions.
 pub(crate) fn is_stateless(headers: &HeaderMap) -> bool {
-    let named = value(headers, &PROTOCOL_VERSION).ok().flatten();
-    let named = named.and_then(|version| version.parse::<Revision>().ok());
-    named.is_some_and(|revision| revision.lifecycle() == Lifecycle::PerRequest)
+    http::names_stateless(value(headers, &PROTOCOL_VERSION).ok().flatten())
 }
 
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
@@ -176,88 +122,11 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     json && utf8
 }
 
-/// Checks the headers of a stateless request against its body: intermediaries read the headers, the server reads the
-/// body, and both must mean the same.
-pub(crate) fn check_mirrored(
-    headers: &HeaderMap,
-    server: &Server,
-    version: &str,
-    method: &str,
-    params: &Params<'_>,
-) -> Result<(), RpcError> {
-    check_equal(headers, &PROTOCOL_VERSION, version)?;
-    check_equal(headers, &METHOD, method)?;
-    let named = match Method::known(method).and_then(|method| method.name_member()) {
-        Some("name") => params.name,
-        Some("uri") => params.uri,
-        _ => None,
-    };
-    // The engine refuses malformed parameters.
-    let named = named.and_then(|named| serde_json::from_str::<Cow<'_, str>>(named).ok());
-    let Some(name) = named else { return Ok(()) };
-    check_equal(headers, &NAME, &name)?;
-    if method == Method::CallTool.name() {
-        check_arguments(headers, server, &name, params.arguments)
-    } else {
-        Ok(())
-    }
-}
-
-/// Checks the headers that mirror arguments of a tool.
-fn check_arguments(
-    headers: &HeaderMap,
-    server: &Server,
-    tool: &str,
-    arguments: Option<&str>,
-) -> Result<(), RpcError> {
-    let mirrored = server.mirrored_arguments(tool);
-    if mirrored.is_empty() {
-        return Ok(());
-    }
-    let arguments: Option<Value> = arguments.and_then(|arguments| serde_json::from_str(arguments).ok());
-    for mirrored in mirrored {
-        let argument = mirrored
-            .path
-            .iter()
-            .try_fold(arguments.as_ref(), |value, key| value.map(|value| value.get(key)))
-            .flatten();
-        let Ok(name) = HeaderName::try_from(format!("mcp-param-{}", mirrored.name)) else { continue };
-        match argument {
-            None | Some(Value::Null) => {}
-            Some(argument) => check_argument(headers, &name, argument)?,
-        }
-    }
-    Ok(())
-}
-
-fn check_equal(headers: &HeaderMap, name: &HeaderName, wanted: &str) -> Result<(), RpcError> {
-    let found =
-        value(headers, name).map_err(mismatch)?.ok_or_else(|| mismatch(format!("no {name} header")))?;
-    if decode(found).map_err(|why| mismatch(format!("{name}: {why}")))? == wanted {
-        return Ok(());
-    }
-    Err(mismatch(format!("{name} is {:?}, but the body says {:?}", excerpt(found), excerpt(wanted))))
-}
-
-fn check_argument(headers: &HeaderMap, name: &HeaderName, argument: &Value) -> Result<(), RpcError> {
-    match argument {
-        Value::String(text) => check_equal(headers, name, text),
-        Value::Bool(yes) => check_equal(headers, name, if *yes { "true" } else { "false" }),
-        Value::Number(number) => {
-            let found = value(headers, name).map_err(mismatch)?;
-            let found = found.ok_or_else(|| mismatch(format!("no {name} header")))?;
-            // Numbers are compared by value: 42 and 42.0 are equal.
-            if found.parse::<f64>().ok() == number.as_f64() {
-                return Ok(());
-            }
-            Err(mismatch(format!("{name} is {:?}, but the body says {number}", excerpt(found))))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn mismatch(what: String) -> RpcError {
-    RpcError::new(code::HEADER_MISMATCH, what)
+/// The value of a header that repeats a part of the body.
+pub(crate) fn mirrored<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<Cow<'a, str>>, String> {
+    let Ok(name) = HeaderName::try_from(name) else { return Ok(None) };
+    let found = value(headers, &name)?.map(decode).transpose();
+    found.map_err(|why| format!("{name}: {why}"))
 }
 
 /// The text of a header; text that a header cannot hold is encoded as `=?base64?…?=`.
@@ -293,16 +162,19 @@ mod tests {
 
     #[test]
     fn accept_allows_media_ranges_and_quality_values() {
+        fn allows<const KINDS: usize>(headers: &HeaderMap, kinds: [&str; KINDS]) -> bool {
+            accept(headers, kinds) == Accept::Allowed
+        }
         let both = headers(&[("accept", "application/json, text/event-stream")]);
-        assert!(accepts(&both, ["application/json", "text/event-stream"]));
-        assert!(accepts(&headers(&[("accept", "*/*")]), ["text/event-stream"]));
-        assert!(accepts(&headers(&[("accept", "text/*")]), ["text/event-stream"]));
-        assert!(!accepts(&headers(&[("accept", "text/event-stream;q=0")]), ["text/event-stream"]));
-        assert!(!accepts(&headers(&[]), ["application/json"]));
+        assert!(allows(&both, ["application/json", "text/event-stream"]));
+        assert!(allows(&headers(&[("accept", "*/*")]), ["text/event-stream"]));
+        assert!(allows(&headers(&[("accept", "text/*")]), ["text/event-stream"]));
+        assert!(!allows(&headers(&[("accept", "text/event-stream;q=0")]), ["text/event-stream"]));
+        assert_eq!(accept(&headers(&[]), ["application/json"]), Accept::Absent);
         let one = headers(&[("accept", "Application/JSON ; q=0.9,, te/*, text/event-streams, /*")]);
-        assert!(accepts(&one, ["application/json"]) && !accepts(&one, ["text/event-stream"]));
+        assert!(allows(&one, ["application/json"]) && !allows(&one, ["text/event-stream"]));
         let apart = headers(&[("accept", "application/*"), ("accept", "x/y,text/event-stream")]);
-        assert!(accepts(&apart, ["application/json", "text/event-stream"]));
+        assert!(allows(&apart, ["application/json", "text/event-stream"]));
     }
 
     #[test]
@@ -315,10 +187,11 @@ mod tests {
     }
 
     #[test]
-    fn mirrored_values_are_compared_exactly() {
-        let found = headers(&[("mcp-method", " tools/list ")]);
-        assert!(check_equal(&found, &METHOD, "tools/list").is_ok());
-        assert!(check_equal(&found, &METHOD, "TOOLS/LIST").is_err());
-        assert!(check_equal(&found, &NAME, "x").is_err());
+    fn mirrored_values_are_trimmed_and_decoded() {
+        let found = headers(&[("mcp-method", " tools/list "), ("mcp-name", "=?base64?w6k=?=")]);
+        assert_eq!(mirrored(&found, "mcp-method").unwrap().unwrap(), "tools/list");
+        assert_eq!(mirrored(&found, "mcp-name").unwrap().unwrap(), "é");
+        assert_eq!(mirrored(&found, "mcp-param-x"), Ok(None));
+        assert!(mirrored(&headers(&[("mcp-name", "=?base64?!?=")]), "mcp-name").is_err());
     }
 }

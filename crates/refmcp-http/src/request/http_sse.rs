@@ -8,6 +8,7 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use refmcp_proto::http::{AcceptRule, missing_accept};
 use refmcp_proto::jsonrpc::{decode, excerpt};
 use refmcp_proto::revision::Resumption;
 use refmcp_server::backplane::SessionId;
@@ -16,8 +17,7 @@ use crate::access::caller::Caller;
 use crate::access::scopes;
 use crate::endpoint::{EndpointState, original_uri};
 use crate::refusal::{Reason, Refusal};
-use crate::request::body;
-use crate::request::headers::{self, AcceptRule};
+use crate::request::{body, headers};
 use crate::routes::{EndpointPath, Target};
 use crate::session::SessionTransport;
 use crate::stream::sse::{self, EventSource, SseFormat};
@@ -28,7 +28,7 @@ pub(crate) async fn open(
     caller: Caller,
     head: Parts,
 ) -> Result<Response, Refusal> {
-    headers::check_accepts_events(&head.headers, endpoint.options.require_accept)?;
+    let accept = headers::check_accepts_events(&head.headers, endpoint.options.require_accept)?;
     let counted = endpoint.acquire_stream()?;
     let mut connection = caller.connection(headers::of_session(&head.headers));
     connection.transport = "http+sse";
@@ -36,7 +36,7 @@ pub(crate) async fn open(
     let session = endpoint.open_session(SessionTransport::HttpSse, &caller, driver.clone()).await?;
     // The session ends with its stream, also if opening that fails.
     let end = EndSessionOnDrop { endpoint: endpoint.clone(), id: session.id.clone() };
-    driver.note(headers::missing_accept(&head.headers, AcceptRule::Get));
+    driver.note(missing_accept(accept, AcceptRule::Get));
     let guards = (counted, driver.add_reader(), end);
     let source = EventSource::Stream(driver.get_stream().attach());
     let uri = format!("{}?sessionId={}", sibling_path(&head, "/messages"), session.id.reveal());
@@ -87,13 +87,14 @@ pub(crate) async fn message(
     let id = id.ok_or_else(missing)?;
     let session = endpoint.sessions.find(SessionTransport::HttpSse, &id, &caller)?;
     let body = body::read(endpoint, body, endpoint.options.max_message_size).await?;
-    // A malformed body is answered on the stream, as any other.
-    if caller.token.is_some()
-        && let Ok(incoming) = decode(&body, &endpoint.limits())
-    {
-        scopes::check(endpoint, &caller, &head, || Some(session.clone()), &incoming)?;
+    match decode(&body, &endpoint.limits()) {
+        Ok(incoming) => {
+            scopes::check(endpoint, &caller, &head, Some(&session), &incoming)?;
+            session.driver.receive(|engine, now, stream| engine.incoming(now, stream, incoming));
+        }
+        // A malformed body is answered on the stream, as any other.
+        Err(fault) => session.driver.receive(|engine, _, stream| engine.malformed(stream, &fault)),
     }
-    session.driver.receive(|engine, now, stream| engine.receive(now, stream, &body));
     Ok(StatusCode::ACCEPTED.into_response())
 }
 

@@ -1,26 +1,27 @@
-//! `POST`: a message of the client. The message itself decides which lifecycle it belongs to; headers alone never do.
+//! `POST`: a message of the client. `refmcp_proto::http` decides what it is.
 
 use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use refmcp_proto::engine::message_checks;
-use refmcp_proto::engine::server::{missing_request_meta, requested_revision};
-use refmcp_proto::jsonrpc::{Incoming, Message, Params, RequestId, RpcError, code, decode, excerpt};
-use refmcp_proto::revision::{Lifecycle, Method, Resumption, Revision};
+use refmcp_proto::engine::{ServerEngine, message_checks};
+use refmcp_proto::http::{
+    Accept, AcceptRule, POST_KINDS, PostHeaders, PostRefusal, PostRoute, ResponseMode, check_mirrored,
+    malformed_post, missing_accept, route_post,
+};
+use refmcp_proto::jsonrpc::{Incoming, Message, RequestId, decode, excerpt};
+use refmcp_proto::revision::{Lifecycle, Method, Resumption};
 use refmcp_server::Connection;
-use serde_json::{Value, json};
 
 use crate::access::caller::Caller;
 use crate::access::scopes;
 use crate::endpoint::EndpointState;
 use crate::ops::log;
 use crate::refusal::{Reason, Refusal};
-use crate::request::body;
-use crate::request::headers::{self, AcceptRule};
-use crate::request::response::{CancelOnDrop, Exchange, ResponseMode, status_of_response};
+use crate::request::response::{CancelOnDrop, Exchange};
+use crate::request::{body, headers, response};
 use crate::session::SessionTransport;
 use crate::session::driver::SessionDriver;
 use crate::session::streams::Received;
@@ -69,20 +70,6 @@ impl Step {
             Received::Stream(stream) => Self::Wait(Box::new(wait(stream))),
         }
     }
-
-    /// The same for a request of a session.
-    fn respond_in_session(
-        endpoint: &EndpointState,
-        driver: SessionDriver,
-        request: Option<RequestId>,
-        received: Received,
-        mode: ResponseMode,
-    ) -> Self {
-        Self::respond(endpoint, received, Lifecycle::Handshake, |stream| {
-            let format = SseFormat::new(driver.rules().resumption, &endpoint.options);
-            Exchange { driver, stream, request, lifecycle: Lifecycle::Handshake, format, mode, guard: None }
-        })
-    }
 }
 
 fn receive(
@@ -91,147 +78,100 @@ fn receive(
     head: Parts,
     body: &[u8],
 ) -> Result<Step, Refusal> {
-    let headers = &head.headers;
+    let version = headers::value(&head.headers, &headers::PROTOCOL_VERSION);
+    let headers = PostHeaders {
+        version: version.as_ref().map(|version| *version).map_err(String::as_str),
+        session: head.headers.contains_key(headers::SESSION_ID),
+        accept: headers::accept(&head.headers, POST_KINDS),
+    };
+    let required = endpoint.options.require_accept;
     let incoming = match decode(body, &endpoint.limits()) {
         Ok(incoming) => incoming,
         Err(fault) => {
-            // It may have been a request.
-            check_accept(endpoint, headers)?;
-            log::rpc_error_found(&fault.error);
+            let refusal = refuse(malformed_post(headers.accept, required, &fault), fault.id.as_ref());
             let finding = message_checks::malformed(&fault);
-            match endpoint.find_session(caller, headers) {
+            match endpoint.find_session(caller, &head.headers) {
                 Ok(session) => session.driver.note(Some(finding)),
                 Err(_) => endpoint.server.record(None, &finding),
             }
-            return Err(Refusal::rpc(Reason::Message, fault.id.as_ref(), &fault.error));
+            return Err(refusal);
         }
     };
-    if expects_response(&incoming) {
-        check_accept(endpoint, headers)?;
-    }
-    // A session of another caller is refused below.
-    let session = || endpoint.find_session(caller, headers).ok();
-    scopes::check(endpoint, caller, &head, session, &incoming)?;
-    match incoming {
-        Incoming::Batch(_) => batch(endpoint, caller, headers, body),
-        Incoming::One(message) => single(endpoint, caller, head.headers, message),
-    }
-}
-
-/// Whether the client accepts both kinds of responses.
-fn check_accept(endpoint: &EndpointState, headers: &HeaderMap) -> Result<(), Refusal> {
-    let kinds = ["application/json", "text/event-stream"];
-    headers::check_accept(headers, endpoint.options.require_accept, kinds)
-}
-
-/// Whether a body has a JSON-RPC response. Notifications and responses have none, so their `Accept` does not matter.
-fn expects_response(incoming: &Incoming<'_>) -> bool {
-    let is_request = |message: &Message<'_>| matches!(message, Message::Request(_));
-    match incoming {
-        Incoming::One(message) => is_request(message),
-        // A malformed message in a batch is answered with an error.
-        Incoming::Batch(messages) => {
-            messages.is_empty() || messages.iter().any(|message| message.as_ref().map_or(true, is_request))
-        }
-    }
-}
-
-fn single(
-    endpoint: &Arc<EndpointState>,
-    caller: &Caller,
-    headers: HeaderMap,
-    message: Message<'_>,
-) -> Result<Step, Refusal> {
-    let named = match headers::value(&headers, &headers::PROTOCOL_VERSION) {
-        Ok(named) => named,
-        Err(why) => return Err(bad_request(Reason::Revision, &message, &RpcError::invalid_request(why))),
-    };
-    let stated = params(&message).map(|params| requested_revision(&endpoint.config, params));
-    let stated = match stated.transpose() {
-        Ok(stated) => stated.flatten(),
-        Err(error) => {
-            record_mistakes(endpoint, &message);
-            return Err(bad_request(Reason::Message, &message, &error));
-        }
-    };
-    if let Some(version) = stated {
-        return stateless(endpoint, caller, headers, &version, message);
-    }
-    // The body names no revision; the header can still show that it should have.
-    match named.map(str::parse::<Revision>) {
-        Some(Ok(revision)) if revision.lifecycle() == Lifecycle::PerRequest => {
-            record_mistakes(endpoint, &message);
-            match message {
-                Message::Request(_) => Err(bad_request(Reason::Message, &message, &missing_request_meta())),
-                Message::Notification(_) | Message::Response(_) => Ok(Step::accepted()),
+    match route_post(&endpoint.config, &endpoint.peers, headers, required, &incoming) {
+        Err(refusal) => {
+            if let PostRefusal::Message(_) = refusal {
+                record_mistakes(endpoint, &incoming);
             }
+            Err(refuse(refusal, id_of(&incoming)))
         }
-        Some(Err(_)) => {
-            let error = unsupported(endpoint, named.unwrap_or_default());
-            Err(bad_request(Reason::Revision, &message, &error))
+        Ok(PostRoute::Ignored) => {
+            record_mistakes(endpoint, &incoming);
+            Ok(Step::accepted())
         }
-        _ => in_session(endpoint, caller, &headers, message),
+        Ok(PostRoute::Open) => initialize(endpoint, caller, &head, headers.accept, incoming),
+        Ok(PostRoute::Stateless(version)) => {
+            let accept = headers.accept;
+            stateless(endpoint, caller, head, accept, &version, incoming)
+        }
+        Ok(route) => in_session(endpoint, caller, &head, headers.accept, &route, incoming),
     }
 }
 
-fn params<'a>(message: &'a Message<'_>) -> Option<&'a Params<'a>> {
-    match message {
-        Message::Request(request) => Some(&request.params),
-        Message::Notification(notification) => Some(&notification.params),
-        Message::Response(_) => None,
-    }
-}
-
-fn id_of<'a>(message: &'a Message<'_>) -> Option<&'a RequestId> {
-    match message {
-        Message::Request(request) => Some(&request.id),
-        Message::Notification(_) | Message::Response(_) => None,
+fn id_of<'a>(incoming: &'a Incoming<'_>) -> Option<&'a RequestId> {
+    match incoming {
+        Incoming::One(Message::Request(request)) => Some(&request.id),
+        _ => None,
     }
 }
 
 /// Records what is wrong with a message that no engine receives.
-fn record_mistakes(endpoint: &EndpointState, message: &Message<'_>) {
-    message_checks::client_message(message).for_each(|finding| endpoint.server.record(None, &finding));
+fn record_mistakes(endpoint: &EndpointState, incoming: &Incoming<'_>) {
+    if let Incoming::One(message) = incoming {
+        message_checks::client_message(message).for_each(|finding| endpoint.server.record(None, &finding));
+    }
 }
 
-fn bad_request(reason: Reason, message: &Message<'_>, error: &RpcError) -> Refusal {
-    log::rpc_error_found(error);
-    Refusal::rpc(reason, id_of(message), error)
+fn refuse(refusal: PostRefusal, id: Option<&RequestId>) -> Refusal {
+    let (reason, error) = match refusal {
+        PostRefusal::NotAcceptable(why) => {
+            return Refusal::new(StatusCode::NOT_ACCEPTABLE, Reason::Accept, why);
+        }
+        PostRefusal::Session(error) => (Reason::Session, error),
+        PostRefusal::Revision(error) => (Reason::Revision, error),
+        PostRefusal::Message(error) => (Reason::Message, error),
+    };
+    log::rpc_error_found(&error);
+    Refusal::rpc(reason, id, &error)
 }
 
-fn unsupported(endpoint: &EndpointState, requested: &str) -> RpcError {
-    let supported: Vec<&str> = endpoint.config.revisions.iter().map(|revision| revision.as_str()).collect();
-    RpcError::new(code::UNSUPPORTED_VERSION, "unsupported MCP-Protocol-Version")
-        .with_data(json!({ "supported": supported, "requested": excerpt(requested) }))
-}
-
-/// A message of a revision without sessions.
+/// A request of a revision without sessions.
 fn stateless(
     endpoint: &Arc<EndpointState>,
     caller: &Caller,
-    headers: HeaderMap,
+    head: Parts,
+    accept: Accept,
     version: &str,
-    message: Message<'_>,
+    incoming: Incoming<'_>,
 ) -> Result<Step, Refusal> {
-    let Message::Request(request) = &message else {
-        record_mistakes(endpoint, &message);
-        return Ok(Step::accepted());
-    };
-    let (method, params) = (&request.method, &request.params);
-    if let Err(error) = headers::check_mirrored(&headers, &endpoint.server, version, method, params) {
-        return Err(bad_request(Reason::Message, &message, &error));
+    scopes::check(endpoint, caller, &head, None, &incoming)?;
+    let mut listens = false;
+    if let Incoming::One(Message::Request(request)) = &incoming {
+        let header = |name: &str| headers::mirrored(&head.headers, name);
+        let arguments = |tool: &str| endpoint.server.mirrored_arguments(tool);
+        check_mirrored(header, arguments, version, &request.method, &request.params)
+            .map_err(|error| refuse(PostRefusal::Message(error), Some(&request.id)))?;
+        listens = Method::known(&request.method) == Some(Method::Listen);
     }
-    let finding = headers::missing_accept(&headers, AcceptRule::StatelessPost);
     let connection =
-        Connection { scopes: caller.scopes(), ..caller.connection(headers::of_request(headers)) };
+        Connection { scopes: caller.scopes(), ..caller.connection(headers::of_request(head.headers)) };
     let driver = endpoint.open_driver(connection);
-    driver.note(finding);
-    if Method::known(&request.method) == Some(Method::Listen) {
+    driver.note(missing_accept(accept, AcceptRule::StatelessPost));
+    if listens {
         endpoint.add_listener(&driver);
     }
-    let request = Some(request.id.clone());
+    let request = id_of(&incoming).cloned();
     let received =
-        driver.exchange(usize::MAX, |engine, now, exchange| engine.message(now, exchange, message));
+        driver.exchange(usize::MAX, |engine, now, exchange| engine.incoming(now, exchange, incoming));
     let received = received.ok_or_else(too_many_streams)?;
     Ok(Step::respond(endpoint, received, Lifecycle::PerRequest, |stream| {
         let guard = CancelOnDrop { driver: driver.clone(), exchange: stream.exchange };
@@ -241,68 +181,85 @@ fn stateless(
             request,
             lifecycle: Lifecycle::PerRequest,
             format: SseFormat::new(Resumption::Never, &endpoint.options),
-            // The status is held back however long the answer takes: an error that is found late has its own status.
             mode: ResponseMode::StreamOnMessage,
             guard: Some(guard),
         }
     }))
 }
 
-/// A message of a session, or the `initialize` that opens one.
+/// What belongs to the session that the headers name.
 fn in_session(
     endpoint: &Arc<EndpointState>,
     caller: &Caller,
-    headers: &HeaderMap,
-    message: Message<'_>,
+    head: &Parts,
+    accept: Accept,
+    route: &PostRoute<'_>,
+    incoming: Incoming<'_>,
 ) -> Result<Step, Refusal> {
-    if let Message::Request(request) = &message
-        && request.method == Method::Initialize.name()
-    {
-        return initialize(endpoint, caller, headers, message);
-    }
-    let session = endpoint.session_of_request(caller, headers);
-    let driver = session.map_err(|refusal| refusal.into_rpc_error(id_of(&message)))?.driver.clone();
-    let Message::Request(request) = &message else {
-        driver.receive(|engine, now, exchange| engine.message(now, exchange, message));
-        // After `initialized` a client may be silent for long.
-        driver.shrink();
-        return Ok(Step::accepted());
+    let session = endpoint.find_session(caller, &head.headers);
+    let session = session.map_err(|refusal| refusal.into_rpc_error(id_of(&incoming)))?;
+    scopes::check(endpoint, caller, head, Some(&session), &incoming)?;
+    let (driver, request) = (&session.driver, id_of(&incoming).cloned());
+    let receive = |engine: &mut ServerEngine, now, exchange| engine.incoming(now, exchange, incoming);
+    let mode = match route {
+        PostRoute::Message => {
+            driver.receive(receive);
+            // After `initialized` a client may be silent for long.
+            driver.shrink();
+            return Ok(Step::accepted());
+        }
+        PostRoute::Request(mode) => *mode,
+        _ => ResponseMode::StreamAfterDelay,
     };
-    let wants_progress = request.params.meta.is_some_and(|meta| meta.contains("\"progressToken\""));
-    let mode = if wants_progress { ResponseMode::Stream } else { ResponseMode::StreamAfterDelay };
-    driver.note(headers::missing_accept(headers, AcceptRule::Post));
-    let request = Some(request.id.clone());
-    let most = endpoint.options.max_streams;
-    let received = driver.exchange(most, |engine, now, exchange| engine.message(now, exchange, message));
-    let received = received.ok_or_else(too_many_streams)?;
-    Ok(Step::respond_in_session(endpoint, driver, request, received, mode))
+    let received = driver.exchange(endpoint.options.max_streams, receive).ok_or_else(too_many_streams)?;
+    if let PostRoute::Batch { has_requests: false } = route {
+        return Ok(match received {
+            Received::Response(answer) => Step::Respond(endpoint.json(StatusCode::BAD_REQUEST, answer.json)),
+            Received::Stream(stream) => {
+                driver.close_exchange(stream.exchange);
+                Step::accepted()
+            }
+        });
+    }
+    driver.note(missing_accept(accept, AcceptRule::Post));
+    Ok(Step::respond(endpoint, received, Lifecycle::Handshake, |stream| Exchange {
+        driver: driver.clone(),
+        stream,
+        request,
+        lifecycle: Lifecycle::Handshake,
+        format: SseFormat::new(driver.rules().resumption, &endpoint.options),
+        mode,
+        guard: None,
+    }))
 }
 
 fn initialize(
     endpoint: &Arc<EndpointState>,
     caller: &Caller,
-    headers: &HeaderMap,
-    message: Message<'_>,
+    head: &Parts,
+    accept: Accept,
+    incoming: Incoming<'_>,
 ) -> Result<Step, Refusal> {
-    if headers.contains_key(headers::SESSION_ID) {
-        let why = RpcError::invalid_request("initialize opens a session; it does not belong into one");
-        return Err(bad_request(Reason::Session, &message, &why));
-    }
-    let driver = endpoint.open_driver(caller.connection(headers::of_session(headers)));
-    driver.note(headers::missing_accept(headers, AcceptRule::Post));
+    scopes::check(endpoint, caller, head, None, &incoming)?;
+    let driver = endpoint.open_driver(caller.connection(headers::of_session(&head.headers)));
+    driver.note(missing_accept(accept, AcceptRule::Post));
     let received =
-        driver.exchange(usize::MAX, |engine, now, exchange| engine.message(now, exchange, message));
+        driver.exchange(usize::MAX, |engine, now, exchange| engine.incoming(now, exchange, incoming));
     // The engine answers `initialize` itself, without a handler.
     let Some(Received::Response(answer)) = received else {
         return Err(Refusal::internal("the session cannot be opened"));
     };
     if driver.session_rules().is_none() {
-        let status = status_of_response(Lifecycle::Handshake, answer.error_code());
+        let status = response::status(Lifecycle::Handshake, &answer);
         let why = log::rpc_error_message(&answer.json).unwrap_or_default();
         return Err(Refusal::answered(status, Reason::Message, excerpt(&why), answer.json));
     }
     let response = endpoint.json_response(Lifecycle::Handshake, answer);
     Ok(Step::Open(driver, response))
+}
+
+fn too_many_streams() -> Refusal {
+    Refusal::too_many(Reason::Streams, "too many streams in this session", 1)
 }
 
 async fn open_session(
@@ -316,38 +273,4 @@ async fn open_session(
         response.headers_mut().insert(headers::SESSION_ID, id);
     }
     Ok(response)
-}
-
-/// A batch. One revision has batches; the session's engine knows whether it is that one.
-fn batch(
-    endpoint: &EndpointState,
-    caller: &Caller,
-    headers: &HeaderMap,
-    body: &[u8],
-) -> Result<Step, Refusal> {
-    let session = endpoint.session_of_request(caller, headers);
-    let driver = session.map_err(|refusal| refusal.into_rpc_error(None))?.driver.clone();
-    let most = endpoint.options.max_streams;
-    let received = driver.exchange(most, |engine, now, exchange| engine.receive(now, exchange, body));
-    let received = received.ok_or_else(too_many_streams)?;
-    if !has_requests(body) {
-        return Ok(match received {
-            Received::Response(answer) => Step::Respond(endpoint.json(StatusCode::BAD_REQUEST, answer.json)),
-            Received::Stream(stream) => {
-                driver.close_exchange(stream.exchange);
-                Step::accepted()
-            }
-        });
-    }
-    driver.note(headers::missing_accept(headers, AcceptRule::Post));
-    Ok(Step::respond_in_session(endpoint, driver, None, received, ResponseMode::StreamAfterDelay))
-}
-
-fn too_many_streams() -> Refusal {
-    Refusal::too_many(Reason::Streams, "too many streams in this session", 1)
-}
-
-fn has_requests(body: &[u8]) -> bool {
-    let messages: Vec<Value> = serde_json::from_slice(body).unwrap_or_default();
-    messages.iter().any(|message| message.get("id").is_some() && message.get("method").is_some())
 }

@@ -8,8 +8,9 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use refmcp_proto::engine::ExchangeId;
+use refmcp_proto::http::{self, ResponseMode};
 use refmcp_proto::jsonrpc::encode::{self, ResponseId};
-use refmcp_proto::jsonrpc::{RequestId, RpcError, code};
+use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_proto::revision::Lifecycle;
 use refmcp_server::backplane::{OpenStreamOutcome, ReadFrom};
 
@@ -27,17 +28,6 @@ pub(crate) struct Exchange {
     pub(crate) format: SseFormat,
     pub(crate) mode: ResponseMode,
     pub(crate) guard: Option<CancelOnDrop>,
-}
-
-/// When a response becomes an SSE stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ResponseMode {
-    /// At once: progress precedes the answer.
-    Stream,
-    /// With the first message that is not the answer, or after `Options::stream_after`.
-    StreamAfterDelay,
-    /// With the first message that is not the answer, however long the answer takes.
-    StreamOnMessage,
 }
 
 impl Exchange {
@@ -118,22 +108,14 @@ impl EndpointState {
 
     /// A JSON-RPC response as the whole HTTP response.
     pub(crate) fn json_response(&self, lifecycle: Lifecycle, answer: Message) -> Response {
-        self.json(status_of_response(lifecycle, answer.error_code()), answer.json)
+        self.json(status(lifecycle, &answer), answer.json)
     }
 }
 
-/// The status of a JSON-RPC response of the engine. In a session it is 200, since the request was understood; without
-/// one, some errors have a status of their own for intermediaries that only see HTTP.
-pub(crate) fn status_of_response(lifecycle: Lifecycle, error: Option<i64>) -> StatusCode {
-    match (lifecycle, error) {
-        (Lifecycle::PerRequest, Some(code::METHOD_NOT_FOUND)) => StatusCode::NOT_FOUND,
-        (
-            Lifecycle::PerRequest,
-            Some(code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_VERSION),
-        )
-        | (_, Some(code::PARSE_ERROR | code::INVALID_REQUEST)) => StatusCode::BAD_REQUEST,
-        _ => StatusCode::OK,
-    }
+/// The status of a JSON-RPC response.
+pub(crate) fn status(lifecycle: Lifecycle, answer: &Message) -> StatusCode {
+    let status = http::status_of_response(lifecycle, answer.error_code());
+    StatusCode::from_u16(status).unwrap_or(StatusCode::OK)
 }
 
 pub(crate) fn json(status: StatusCode, body: Bytes) -> Response {

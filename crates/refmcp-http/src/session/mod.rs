@@ -12,9 +12,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use foldhash::HashMap;
 use parking_lot::RwLock;
-use refmcp_proto::jsonrpc::excerpt;
-use refmcp_proto::revision::Resumption;
-use refmcp_server::Policy;
+use refmcp_proto::http::check_session_version;
+use refmcp_proto::revision::{Resumption, Rules};
 use refmcp_server::backplane::{Backplane, CreateOutcome, NewSession, SessionId};
 use refmcp_server::transport::clock::Clock;
 
@@ -33,6 +32,8 @@ pub(crate) struct HttpSession {
     /// The principal that it belongs to, where access tokens are required.
     principal: Option<Arc<str>>,
     pub(crate) driver: SessionDriver,
+    /// The rules of its revision; none where `initialize` comes later.
+    rules: Option<&'static Rules>,
     /// The time of the last request, in milliseconds of the clock.
     used: AtomicU64,
     /// When the backplane was last told of a request.
@@ -174,8 +175,9 @@ impl EndpointState {
             tracing::error!(%fault, "no random bytes for a session id");
             Refusal::internal("no session can be opened now")
         })?;
+        let rules = driver.session_rules();
         if transport == SessionTransport::Streamable
-            && let Some(rules) = driver.session_rules()
+            && let Some(rules) = rules
             && rules.resumption != Resumption::Never
         {
             let (principal, revision) = (caller.principal().cloned(), self.revision_name(rules.revision));
@@ -196,6 +198,7 @@ impl EndpointState {
             transport,
             principal: caller.principal().cloned(),
             driver,
+            rules,
             used: AtomicU64::new(now),
             reported: AtomicU64::new(now),
         });
@@ -210,7 +213,7 @@ impl EndpointState {
         Ok(session)
     }
 
-    /// The session that the headers name.
+    /// The session that the headers name. A missing version header that is tolerated is recorded as a finding.
     pub(crate) fn find_session(
         &self,
         caller: &Caller,
@@ -220,32 +223,12 @@ impl EndpointState {
         let id = headers::value(headers, &headers::SESSION_ID).map_err(bad)?;
         let id = id.ok_or_else(|| bad("no Mcp-Session-Id header; initialize opens a session".to_owned()))?;
         let session = self.sessions.find(SessionTransport::Streamable, id, caller)?;
-        let Some(rules) = session.driver.session_rules() else { return Ok(session) };
-        let agreed = rules.revision;
-        let bad = |why: String| Refusal::bad_request(Reason::Revision, why);
-        match headers::value(headers, &headers::PROTOCOL_VERSION).map_err(bad)? {
-            Some(version) if version == agreed.as_str() => Ok(session),
-            Some(version) => {
-                let version = excerpt(version);
-                Err(bad(format!("MCP-Protocol-Version is {version:?}, but this session agreed on {agreed}")))
-            }
-            None if rules.version_header && self.options.require_version => {
-                let why = format!("no MCP-Protocol-Version header; this session agreed on {agreed}");
-                Err(bad(format!("{why}; {}", Policy::LENIENT_SERVES)))
-            }
-            None => Ok(session),
+        if let Some(rules) = session.rules {
+            let bad = |why: String| Refusal::bad_request(Reason::Revision, why);
+            let named = headers::value(headers, &headers::PROTOCOL_VERSION).map_err(bad)?;
+            let finding = check_session_version(named, rules, self.options.require_version).map_err(bad)?;
+            session.driver.note(finding);
         }
-    }
-
-    /// The session of a request. A missing version header that is tolerated is recorded as a finding.
-    pub(crate) fn session_of_request(
-        &self,
-        caller: &Caller,
-        headers: &HeaderMap,
-    ) -> Result<Arc<HttpSession>, Refusal> {
-        let session = self.find_session(caller, headers)?;
-        let rules = session.driver.session_rules();
-        session.driver.note(rules.and_then(|rules| headers::missing_version(headers, rules)));
         Ok(session)
     }
 }

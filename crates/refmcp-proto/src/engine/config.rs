@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::server::PeerCache;
 use crate::jsonrpc::Limits;
 use crate::model::{CacheScope, Implementation, LogLevel, ServerCapabilities};
 use crate::revision::{Lifecycle, Revision};
@@ -53,8 +52,6 @@ pub struct EngineConfig {
     pub cache: (Duration, CacheScope),
     /// Seals the state that clients carry.
     pub sealer: Arc<dyn Sealer>,
-    /// Descriptions of recent clients.
-    pub peer_cache: Arc<PeerCache>,
 }
 
 impl EngineConfig {
@@ -85,7 +82,6 @@ impl EngineConfig {
             log_level: LogLevel::Info,
             cache: (Duration::ZERO, CacheScope::Private),
             sealer,
-            peer_cache: Arc::default(),
         }
     }
 

@@ -1,10 +1,10 @@
 //! Bytes to messages: the envelope is read and checked, parameters and results stay text.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 use super::scan::{ScanError, ScanErrorKind, Scanner};
 use super::{RequestId, RpcError, excerpt};
+use crate::model::keys;
 
 /// How large a message may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Message<'_> {
     pub fn misplaced_meta(&self) -> Option<&'static str> {
         match self {
             Self::Request(Request { params, .. }) | Self::Notification(Notification { params, .. }) => {
-                params.misplaced_meta.map(|_| "params")
+                params.misplaced_meta.then_some("params")
             }
             Self::Response(response) => response.misplaced_meta.then_some("result"),
         }
@@ -76,17 +76,48 @@ pub struct Response<'a> {
     pub id: Option<RequestId>,
     /// The result's JSON text, or the error.
     pub result: Result<&'a str, RpcError>,
+    /// The members of the result that the engine needs.
+    pub members: ResultMembers<'a>,
     /// Whether a member `_meta` stands beside the result, where the protocol has none.
     pub misplaced_meta: bool,
 }
 
+/// Members of a result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ResultMembers<'a> {
+    /// The text of the member `resultType`.
+    pub result_type: Option<&'a str>,
+    /// Whether there is a member `content`.
+    pub content: bool,
+    /// Whether there is a member `structuredContent`.
+    pub structured_content: bool,
+}
+
+/// The `_meta` of a message, and the text of the members of it that the protocol defines for requests. A member that is
+/// `null` is read as absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Meta<'a> {
+    /// The text, whatever it is; `None` when there is no `_meta`.
+    pub text: Option<&'a str>,
+    /// The protocol version, which only a stateless request names.
+    pub protocol_version: Option<&'a str>,
+    /// The capabilities of the client.
+    pub client_capabilities: Option<&'a str>,
+    /// The name and version of the client.
+    pub client_info: Option<&'a str>,
+    /// The least level of log messages for this request.
+    pub log_level: Option<&'a str>,
+    /// The token for progress notifications.
+    pub progress_token: Option<&'a str>,
+}
+
 /// The parameters of a message: an object's JSON text, and the members that the engine and HTTP headers need.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Params<'a> {
     /// The text of the object; `None` when the message has no parameters.
     pub text: Option<&'a str>,
-    /// The text of the member `_meta`, whatever it is.
-    pub meta: Option<&'a str>,
+    /// The member `_meta`.
+    pub meta: Meta<'a>,
     /// The text of the member `inputResponses`.
     pub input_responses: Option<&'a str>,
     /// The text of the member `requestState`.
@@ -97,11 +128,22 @@ pub struct Params<'a> {
     pub uri: Option<&'a str>,
     /// The text of the member `arguments`.
     pub arguments: Option<&'a str>,
-    /// The text of a member `_meta` that stands beside the parameters, where the protocol has none.
-    pub misplaced_meta: Option<&'a str>,
+    /// Whether a member `_meta` stands beside the parameters, where the protocol has none.
+    pub misplaced_meta: bool,
+    /// Whether that names a protocol version.
+    pub misplaced_version: bool,
+}
+
+impl<'a> Params<'a> {
+    /// Parameters that were read before, from their text.
+    pub(crate) fn of_text(text: Option<&'a str>) -> Self {
+        let read = |text: &'a str| Self::read(&mut Scanner::new(text, usize::MAX));
+        text.and_then(|text| read(text).ok()).unwrap_or_default()
+    }
 }
 
 /// The content of one frame.
+#[expect(clippy::large_enum_variant, reason = "one message is the rule, and it is not worth an allocation")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Incoming<'a> {
     /// One message.
@@ -166,7 +208,7 @@ pub fn decode<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Incoming<'a>, Deco
         Some(b'{') => {
             let message = Envelope::read(&mut scanner)?;
             scanner.end()?;
-            Ok(Incoming::One(message.into_message(&scanner, limits)?))
+            Ok(Incoming::One(message.into_message(limits)?))
         }
         Some(b'[') => batch(&mut scanner, limits),
         _ => {
@@ -196,25 +238,25 @@ fn batch<'a>(scanner: &mut Scanner<'a>, limits: &Limits) -> Result<Incoming<'a>,
         return Err(DecodeError::invalid(format!("a batch of more than {} messages", limits.batch)));
     }
     let messages = items.into_iter().map(|item| match item {
-        Ok(envelope) => envelope.into_message(scanner, limits),
+        Ok(envelope) => envelope.into_message(limits),
         Err(why) => Err(DecodeError::invalid(why)),
     });
     Ok(Incoming::Batch(messages.collect()))
 }
 
-/// The members of a JSON-RPC message, where they stand in the text.
+/// The members of a JSON-RPC message, as text.
 #[derive(Default)]
 struct Envelope<'a> {
-    version: Option<Range<usize>>,
-    id: Option<Range<usize>>,
-    method: Option<Range<usize>>,
-    params: Option<ParamsSpans>,
-    result: Option<Range<usize>>,
-    error: Option<Range<usize>>,
+    version: Option<&'a str>,
+    id: Option<&'a str>,
+    method: Option<&'a str>,
+    params: Option<Params<'a>>,
+    result: Option<(&'a str, ResultMembers<'a>)>,
+    error: Option<&'a str>,
     /// A member `_meta`, which belongs one level deeper.
-    misplaced_meta: Option<Range<usize>>,
+    misplaced_meta: Meta<'a>,
     /// A key that is one of ours but for its case: some parsers would take it for that.
-    look_alike: Option<Cow<'a, str>>,
+    look_alike: Option<String>,
 }
 
 impl<'a> Envelope<'a> {
@@ -225,13 +267,13 @@ impl<'a> Envelope<'a> {
                 "jsonrpc" => envelope.version = Some(scanner.value()?),
                 "id" => envelope.id = Some(scanner.value()?),
                 "method" => envelope.method = Some(scanner.value()?),
-                "result" => envelope.result = Some(scanner.value()?),
+                "result" => envelope.result = Some(ResultMembers::read(scanner)?),
                 "error" => envelope.error = Some(scanner.value()?),
-                "params" => envelope.params = Some(ParamsSpans::read(scanner)?),
-                "_meta" => envelope.misplaced_meta = Some(scanner.value()?),
+                "params" => envelope.params = Some(Params::read(scanner)?),
+                "_meta" => envelope.misplaced_meta = Meta::read(scanner)?,
                 other => {
                     if is_look_alike(other) {
-                        envelope.look_alike = Some(Cow::Owned(other.to_owned()));
+                        envelope.look_alike = Some(other.to_owned());
                     }
                     scanner.value()?;
                 }
@@ -241,10 +283,9 @@ impl<'a> Envelope<'a> {
         Ok(envelope)
     }
 
-    fn into_message(self, scanner: &Scanner<'a>, limits: &Limits) -> Result<Message<'a>, DecodeError> {
-        let text = |span: &Range<usize>| scanner.text(span.clone());
+    fn into_message(self, limits: &Limits) -> Result<Message<'a>, DecodeError> {
         let is_request = self.method.is_some() || (self.result.is_none() && self.error.is_none());
-        let (id, id_fault) = match self.id.as_ref().map(|span| read_id(text(span), limits)) {
+        let (id, id_fault) = match self.id.map(|text| read_id(text, limits)) {
             None => (None, None),
             Some(Ok(id)) => (Some(id), None),
             Some(Err(why)) => (None, Some(why)),
@@ -258,7 +299,7 @@ impl<'a> Envelope<'a> {
         if let Some(key) = &self.look_alike {
             return Err(fail(format!("key \"{}\" differs from a known one only in case", excerpt(key))));
         }
-        match self.version.as_ref().map(text) {
+        match self.version {
             Some("\"2.0\"") => {}
             Some(_) => return Err(fail("member \"jsonrpc\" is not \"2.0\"".into())),
             None => return Err(fail("member \"jsonrpc\" is missing".into())),
@@ -267,22 +308,16 @@ impl<'a> Envelope<'a> {
             return Err(fail("a message has either a method or an answer, not both".into()));
         }
         // The error for an unreadable request has no id, or a null one.
-        let null_error = self.error.is_some() && self.id.as_ref().is_some_and(|span| text(span) == "null");
+        let null_error = self.error.is_some() && self.id == Some("null");
         if let Some(why) = id_fault.filter(|_| !null_error) {
             return Err(fail(why));
         }
-        if let Some(method) = self.method.as_ref().map(text) {
+        if let Some(method) = self.method {
             let method = read_method(method, limits).map_err(&fail)?;
-            let spans = self.params.unwrap_or_default();
             let params = Params {
-                text: spans.whole.as_ref().map(text),
-                meta: spans.meta.as_ref().map(text),
-                input_responses: spans.input_responses.as_ref().map(text),
-                request_state: spans.request_state.as_ref().map(text),
-                name: spans.name.as_ref().map(text),
-                uri: spans.uri.as_ref().map(text),
-                arguments: spans.arguments.as_ref().map(text),
-                misplaced_meta: self.misplaced_meta.as_ref().map(text),
+                misplaced_meta: self.misplaced_meta.text.is_some(),
+                misplaced_version: self.misplaced_meta.protocol_version.is_some(),
+                ..self.params.unwrap_or_default()
             };
             if params.text.is_some_and(|params| !params.starts_with('{')) {
                 return Err(fail("member \"params\" is not an object".into()));
@@ -292,55 +327,78 @@ impl<'a> Envelope<'a> {
                 None => Message::Notification(Notification { method, params }),
             });
         }
-        let result = match (self.result.as_ref().map(text), self.error.as_ref().map(text)) {
+        let members = self.result.map(|(_, members)| members).unwrap_or_default();
+        let result = match (self.result, self.error) {
             (Some(_), Some(_)) => return Err(fail("an answer has both result and error".into())),
             (None, None) => return Err(fail("neither a method nor an answer".into())),
-            (Some(result), None) => Ok(result),
+            (Some((result, _)), None) => Ok(result),
             (None, Some(error)) => Err(serde_json::from_str(error)
                 .map_err(|fault| fail(format!("member \"error\": {}", without_place(&fault))))?),
         };
         if id.is_none() && result.is_ok() {
             return Err(fail("an answer without an id".into()));
         }
-        Ok(Message::Response(Response { id, result, misplaced_meta: self.misplaced_meta.is_some() }))
+        let misplaced_meta = self.misplaced_meta.text.is_some();
+        Ok(Message::Response(Response { id, result, members, misplaced_meta }))
     }
 }
 
-/// Where parameters stand, and the members of them that others than their method look at.
-#[derive(Default)]
-struct ParamsSpans {
-    whole: Option<Range<usize>>,
-    meta: Option<Range<usize>>,
-    input_responses: Option<Range<usize>>,
-    request_state: Option<Range<usize>>,
-    name: Option<Range<usize>>,
-    uri: Option<Range<usize>>,
-    arguments: Option<Range<usize>>,
+impl<'a> Params<'a> {
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
+        let mut params = Self::default();
+        let text = scanner.members(|scanner, key| {
+            if key == "_meta" {
+                params.meta = Meta::read(scanner)?;
+                return Ok(());
+            }
+            let text = Some(scanner.value()?);
+            match key {
+                "inputResponses" => params.input_responses = text,
+                "requestState" => params.request_state = text,
+                "name" => params.name = text,
+                "uri" => params.uri = text,
+                "arguments" => params.arguments = text,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(Self { text: Some(text), ..params })
+    }
 }
 
-impl ParamsSpans {
-    fn read(scanner: &mut Scanner<'_>) -> Result<Self, ScanError> {
-        let mut spans = Self::default();
-        if scanner.peek() == Some(b'{') {
-            let start = scanner.position();
-            scanner.object(|scanner, key| {
-                let span = scanner.value()?;
-                match key {
-                    "_meta" => spans.meta = Some(span),
-                    "inputResponses" => spans.input_responses = Some(span),
-                    "requestState" => spans.request_state = Some(span),
-                    "name" => spans.name = Some(span),
-                    "uri" => spans.uri = Some(span),
-                    "arguments" => spans.arguments = Some(span),
-                    _ => {}
-                }
-                Ok(())
-            })?;
-            spans.whole = Some(start..scanner.position());
-        } else {
-            spans.whole = Some(scanner.value()?);
-        }
-        Ok(spans)
+impl<'a> Meta<'a> {
+    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
+        let mut meta = Self::default();
+        let text = scanner.members(|scanner, key| {
+            let text = Some(scanner.value()?).filter(|text| *text != "null");
+            match key {
+                keys::PROTOCOL_VERSION => meta.protocol_version = text,
+                keys::CLIENT_CAPABILITIES => meta.client_capabilities = text,
+                keys::CLIENT_INFO => meta.client_info = text,
+                keys::LOG_LEVEL => meta.log_level = text,
+                keys::PROGRESS_TOKEN => meta.progress_token = text,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok(Self { text: Some(text), ..meta })
+    }
+}
+
+impl<'a> ResultMembers<'a> {
+    fn read(scanner: &mut Scanner<'a>) -> Result<(&'a str, Self), ScanError> {
+        let mut members = Self::default();
+        let text = scanner.members(|scanner, key| {
+            let text = scanner.value()?;
+            match key {
+                "resultType" => members.result_type = Some(text),
+                "content" => members.content = true,
+                "structuredContent" => members.structured_content = true,
+                _ => {}
+            }
+            Ok(())
+        })?;
+        Ok((text, members))
     }
 }
 

@@ -7,7 +7,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 /// What a scan refuses, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -83,13 +82,26 @@ impl<'a> Scanner<'a> {
         self.peek().map_or(Ok(()), |_| Err(self.fault(ScanErrorKind::Trailing)))
     }
 
-    /// The text of a span.
-    pub(super) fn text(&self, span: Range<usize>) -> &'a str {
-        self.text.get(span).unwrap_or_default()
+    /// The text from here back to `start`.
+    fn text_from(&self, start: usize) -> &'a str {
+        self.text.get(start..self.at).unwrap_or_default()
     }
 
-    /// Moves over one value and tells where it stands.
-    pub(super) fn value(&mut self) -> Result<Range<usize>, ScanError> {
+    /// Moves over one value and gives its text. If it is an object, `member` must move over the value of each key.
+    pub(super) fn members(
+        &mut self,
+        member: impl FnMut(&mut Self, &str) -> Result<(), ScanError>,
+    ) -> Result<&'a str, ScanError> {
+        if self.peek() != Some(b'{') {
+            return self.value();
+        }
+        let start = self.at;
+        self.object(member)?;
+        Ok(self.text_from(start))
+    }
+
+    /// Moves over one value and gives its text.
+    pub(super) fn value(&mut self) -> Result<&'a str, ScanError> {
         let first = self.peek();
         let start = self.at;
         match first {
@@ -103,7 +115,7 @@ impl<'a> Scanner<'a> {
             Some(_) => return Err(self.fault(ScanErrorKind::Expected("a JSON value"))),
             None => return Err(self.fault(ScanErrorKind::Truncated)),
         }
-        Ok(start..self.at)
+        Ok(self.text_from(start))
     }
 
     /// Moves over an object; `member` must move over the value of each key it is given.
@@ -342,11 +354,6 @@ impl<'a> Scanner<'a> {
 
     fn rest(&self) -> &'a [u8] {
         self.text.as_bytes().get(self.at..).unwrap_or_default()
-    }
-
-    /// How far the scan has come.
-    pub(super) fn position(&self) -> usize {
-        self.at
     }
 
     pub(super) fn fault(&self, what: ScanErrorKind) -> ScanError {

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::config::{CallOptions, InputHandling};
@@ -16,7 +14,7 @@ use super::io::{
 use super::server_requests::PendingRequest;
 use super::{ClientEngine, encode_request, exchange_of};
 use crate::engine::{CallId, ExchangeId};
-use crate::jsonrpc::{Response, RpcError, excerpt, without_place};
+use crate::jsonrpc::{Response, ResultMembers, RpcError, excerpt, without_place};
 use crate::model::{InputRequiredResult, ResultType};
 use crate::revision::{Lifecycle, Method, Revision};
 use crate::time::Timestamp;
@@ -184,9 +182,9 @@ impl ClientEngine {
         self.reopened = false;
         match response.result {
             Err(error) => self.finish(id, Err(CallError::Rpc(error))),
-            Ok(text) => match self.result_type(text) {
+            Ok(text) => match self.result_type(&response.members) {
                 ResultType::Complete => {
-                    self.check_tool_result(id, text);
+                    self.check_tool_result(id, &response.members);
                     self.finish(id, Ok(CallResult::Complete(text.into())));
                 }
                 ResultType::InputRequired => self.input_required(now, id, text),
@@ -200,19 +198,9 @@ impl ClientEngine {
     }
 
     /// Reports a tool result that has structured content alone: it is taken, although every revision demands `content`.
-    fn check_tool_result(&mut self, id: CallId, text: &str) {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Parts {
-            content: Option<IgnoredAny>,
-            structured_content: Option<IgnoredAny>,
-        }
+    fn check_tool_result(&mut self, id: CallId, members: &ResultMembers<'_>) {
         let is_tool = self.calls.get(&id).is_some_and(|call| *call.method == *Method::CallTool.name());
-        // Nearly all results begin with `content`, and need not be read for this.
-        if !is_tool || text.starts_with(r#"{"content":["#) {
-            return;
-        }
-        if let Ok(Parts { content: None, structured_content: Some(_) }) = serde_json::from_str(text) {
+        if is_tool && members.structured_content && !members.content {
             self.report(
                 "TOOL-07",
                 "a tool result with structuredContent and without content, which it must have; repeat the data as \
@@ -221,15 +209,13 @@ impl ClientEngine {
         }
     }
 
-    /// The type of a result; found without parsing for most.
-    fn result_type(&self, text: &str) -> ResultType {
+    /// The type of a result; one without a type is complete.
+    fn result_type(&self, members: &ResultMembers<'_>) -> ResultType {
         let stamped = matches!(&self.phase, Phase::Open(server) if server.rules().stamped_results);
-        let plain = text.contains(r#""resultType":"complete""#) && !text.contains("input_required");
-        if !stamped || plain || !text.contains("resultType") {
-            return ResultType::Complete;
+        match members.result_type.filter(|text| stamped && *text != r#""complete""#) {
+            Some(text) => serde_json::from_str(text).unwrap_or(ResultType::Complete),
+            None => ResultType::Complete,
         }
-        let kind = serde_json::from_str(text).ok().and_then(|kind: Kind| kind.result_type);
-        kind.unwrap_or(ResultType::Complete)
     }
 
     /// The server requires input.
@@ -395,10 +381,3 @@ impl ClientEngine {
 
 /// The idle time that is left after the last server request has a response.
 const GRACE_AFTER_INPUT: Duration = Duration::from_secs(10);
-
-/// The type of a result alone.
-#[derive(serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Kind {
-    result_type: Option<ResultType>,
-}

@@ -158,7 +158,7 @@ impl ServerEngine {
             to: to.clone(),
             peer: peer.clone(),
             params: request.params.text.unwrap_or("{}").into(),
-            meta: request.params.meta.map(Into::into),
+            meta: request.params.meta.text.map(Into::into),
             progress_token,
             log_level,
             replay: carried.replay.map_or_else(|| self.empty_replay.clone(), Arc::new),

@@ -48,7 +48,6 @@ pub(super) struct EarlyRequest {
     pub(super) id: RequestId,
     method: String,
     params: Option<String>,
-    meta: Option<String>,
 }
 
 impl ServerEngine {
@@ -89,9 +88,9 @@ impl ServerEngine {
 
     /// The client that sends `initialize`, in the revision that protocol version negotiation gives: the one it requests if
     /// it is supported, else the newest. Copies of one program describe themselves alike, and are kept once.
-    fn negotiate_peer(&self, request: &Request<'_>, newest: Revision) -> Result<Arc<Peer>, RpcError> {
+    fn negotiate_peer(&mut self, request: &Request<'_>, newest: Revision) -> Result<Arc<Peer>, RpcError> {
         let text = request.params.text.unwrap_or_default();
-        if let Some(peer) = self.config.peer_cache.find(Method::Initialize.name(), text, None) {
+        if let Some(peer) = self.peers().find(Method::Initialize.name(), text, None) {
             return Ok(peer);
         }
         self.check_version_member(request)?;
@@ -103,7 +102,7 @@ impl ServerEngine {
         let mut capabilities = params.capabilities;
         downgrade::client_capabilities(revision.rules(), &mut capabilities);
         let peer = Arc::new(Peer { revision, capabilities, info: Some(params.client_info) });
-        self.config.peer_cache.remember(Method::Initialize.name(), text, None, peer.clone());
+        self.peers().remember(Method::Initialize.name(), text, None, peer.clone());
         Ok(peer)
     }
 
@@ -149,8 +148,7 @@ impl ServerEngine {
         let Phase::Opening(peer) = &self.phase else { return };
         self.phase = Phase::Ready(peer.clone());
         for early in std::mem::take(&mut self.early_requests) {
-            let (text, meta) = (early.params.as_deref(), early.meta.as_deref());
-            let params = Params { text, meta, ..Params::default() };
+            let params = Params::of_text(early.params.as_deref());
             let request = Request { id: early.id, method: early.method.into(), params };
             self.message(now, early.exchange, Message::Request(request));
         }
@@ -176,7 +174,6 @@ impl ServerEngine {
                     id: to.id.clone(),
                     method: request.method.to_string(),
                     params: request.params.text.map(str::to_owned),
-                    meta: request.params.meta.map(str::to_owned),
                 });
                 Ok(false)
             }

@@ -49,7 +49,8 @@ pub use facts::{ResumeError, SessionFacts};
 use handshake::{EarlyRequest, Phase};
 use input_rounds::ServerRequests;
 use keepalive::Keepalive;
-pub use request_meta::{PeerCache, missing_request_meta, requested_revision};
+pub(crate) use request_meta::requested_revision;
+pub use request_meta::{PeerCache, missing_request_meta};
 use routing::read_params;
 use subscriptions::Listener;
 
@@ -67,6 +68,8 @@ pub struct ServerEngine {
     config: Arc<EngineConfig>,
     /// The authenticated principal, if any; sealed states are bound to it.
     principal: Option<Arc<str>>,
+    /// Clients that were described lately.
+    peers: Option<Arc<PeerCache>>,
     phase: Phase,
     /// How many engines have served the session, as far as this one knows.
     engines: u32,
@@ -101,6 +104,7 @@ impl ServerEngine {
     pub fn new(config: Arc<EngineConfig>, principal: Option<Arc<str>>) -> Self {
         Self {
             principal,
+            peers: None,
             phase: Phase::Fresh,
             engines: 1,
             calls: Calls::default(),
@@ -117,6 +121,16 @@ impl ServerEngine {
             empty_replay: Arc::default(),
             config,
         }
+    }
+
+    /// Uses the descriptions of clients that other engines of the endpoint have read.
+    #[must_use]
+    pub fn with_peers(self, peers: Arc<PeerCache>) -> Self {
+        Self { peers: Some(peers), ..self }
+    }
+
+    fn peers(&mut self) -> &PeerCache {
+        self.peers.get_or_insert_default()
     }
 
     /// The next thing to do; call it until it returns `None`.
@@ -149,9 +163,16 @@ impl ServerEngine {
     pub fn receive(&mut self, now: Timestamp, exchange: ExchangeId, bytes: &[u8]) {
         let limits = self.config.limits;
         match decode(bytes, &limits) {
-            Ok(Incoming::One(message)) => self.message(now, exchange, message),
-            Ok(Incoming::Batch(messages)) => self.batch(now, exchange, messages),
+            Ok(incoming) => self.incoming(now, exchange, incoming),
             Err(fault) => self.malformed(exchange, &fault),
+        }
+    }
+
+    /// Takes in one message, or one batch.
+    pub fn incoming(&mut self, now: Timestamp, exchange: ExchangeId, incoming: Incoming<'_>) {
+        match incoming {
+            Incoming::One(message) => self.message(now, exchange, message),
+            Incoming::Batch(messages) => self.batch(now, exchange, messages),
         }
     }
 

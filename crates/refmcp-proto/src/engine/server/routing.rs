@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::io::{ExchangeId, Output, Responded, SharedOutput};
 use super::handshake::Phase;
-use super::request_meta::{RawRequestMeta, RequestContext};
+use super::request_meta::{self, is_misplaced, log_level, missing_request_meta, progress_token};
 use super::{ReplyTo, ServerEngine};
 use crate::engine::message_checks;
 use crate::jsonrpc::{DecodeError, Message, Notification, Request, RpcError, excerpt, read_member};
@@ -83,14 +83,11 @@ impl ServerEngine {
         method: Option<Method>,
         request: &Request<'_>,
     ) -> Result<Routed, RpcError> {
-        if let context @ Some(_) = self.config.context(request.params.meta) {
-            return self.stateless_request(now, to, method, request, &RawRequestMeta::default(), context);
-        }
-        let head = RawRequestMeta::read(request.params.meta)?;
-        if head.has_protocol_version() {
-            self.stateless_request(now, to, method, request, &head, None)
+        let meta = request_meta::check_object(&request.params.meta)?;
+        if meta.protocol_version.is_some() {
+            self.stateless_request(now, to, method, request)
         } else {
-            self.session_request(now, to, method, request, &head)
+            self.session_request(now, to, method, request)
         }
     }
 
@@ -100,8 +97,6 @@ impl ServerEngine {
         to: &ReplyTo,
         method: Option<Method>,
         request: &Request<'_>,
-        head: &RawRequestMeta<'_>,
-        context: Option<RequestContext>,
     ) -> Result<Routed, RpcError> {
         if to.batch.is_some() {
             self.report(
@@ -110,16 +105,14 @@ impl ServerEngine {
             );
             return Err(RpcError::invalid_request("a request without a session must not be part of a batch"));
         }
-        let RequestContext { peer, log_level } = match context {
-            Some(context) => context,
-            None => self.read_context(request.params.meta, head)?,
-        };
+        let meta = &request.params.meta;
+        let (peer, log_level) = (self.described_peer(meta)?, log_level(meta)?);
         let method = self.check_method(method, &request.method, peer.rules())?;
         match method {
             Method::Discover => self.discover(to, &peer),
             Method::Listen => self.listen(to, request, &peer)?,
             method => {
-                self.start(now, to, method, request, &peer, head.progress_token()?, log_level)?;
+                self.start(now, to, method, request, &peer, progress_token(meta)?, log_level)?;
                 return Ok(Routed::Deferred);
             }
         }
@@ -132,8 +125,10 @@ impl ServerEngine {
         to: &ReplyTo,
         method: Option<Method>,
         request: &Request<'_>,
-        head: &RawRequestMeta<'_>,
     ) -> Result<Routed, RpcError> {
+        let meta = &request.params.meta;
+        // Only a stateless request does.
+        let describes_client = meta.client_capabilities.is_some() || meta.client_info.is_some();
         let peer = match (&self.phase, &method) {
             (_, Some(Method::Initialize)) => {
                 return self.initialize(now, to, request).map(|()| Routed::Responded(None));
@@ -145,10 +140,10 @@ impl ServerEngine {
                 return Ok(Routed::Responded(None));
             }
             (Phase::Fresh, Some(Method::Discover | Method::Listen)) => {
-                return Err(RawRequestMeta::missing());
+                return Err(missing_request_meta());
             }
-            (Phase::Fresh, _) if head.describes_client() || RawRequestMeta::is_misplaced(&request.params) => {
-                return Err(RawRequestMeta::missing());
+            (Phase::Fresh, _) if describes_client || is_misplaced(&request.params) => {
+                return Err(missing_request_meta());
             }
             (Phase::Fresh, _) => {
                 self.report(
@@ -180,7 +175,7 @@ impl ServerEngine {
                 return Ok(Routed::Responded(None));
             }
         }
-        self.start(now, to, method, request, &peer, head.progress_token()?, None)?;
+        self.start(now, to, method, request, &peer, progress_token(&request.params.meta)?, None)?;
         Ok(Routed::Deferred)
     }
 
@@ -267,7 +262,8 @@ impl ServerEngine {
         }
     }
 
-    pub(super) fn malformed(&mut self, exchange: ExchangeId, fault: &DecodeError) {
+    /// Takes in bytes that are no message.
+    pub fn malformed(&mut self, exchange: ExchangeId, fault: &DecodeError) {
         self.record_finding(message_checks::malformed(fault));
         if !fault.needs_response {
             return;

@@ -18,12 +18,26 @@ fn refused(text: &str, code: i64, words: &str) -> DecodeError {
 }
 
 #[test]
+fn members_of_meta_are_its_own() {
+    let text = r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"x":{"progressToken":1,
+        "io.modelcontextprotocol/protocolVersion":"nested"},"progress\u0054oken":2,
+        "io.modelcontextprotocol/logLevel":null},"y":{"_meta":{"progressToken":3}}}}"#;
+    let Message::Request(request) = read(text).unwrap() else { panic!("no request") };
+    let meta = request.params.meta;
+    assert_eq!((meta.progress_token, meta.protocol_version, meta.log_level), (Some("2"), None, None));
+    let text =
+        r#"{"jsonrpc":"2.0","id":1,"result":{"a":{"resultType":"complete","content":[]},"resultType":"x"}}"#;
+    let Message::Response(response) = read(text).unwrap() else { panic!("no response") };
+    assert_eq!((response.members.result_type, response.members.content), (Some("\"x\""), false));
+}
+
+#[test]
 fn reads_a_request_and_finds_its_meta() {
     let text = r#"{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"x","_meta":{"k":1}}}"#;
     let Message::Request(request) = read(text).unwrap() else { panic!("no request") };
     assert_eq!(request.id, RequestId::from("a"));
     assert_eq!(request.method, "tools/call");
-    assert_eq!(request.params.meta, Some(r#"{"k":1}"#));
+    assert_eq!(request.params.meta.text, Some(r#"{"k":1}"#));
     assert_eq!(request.params.text, Some(r#"{"name":"x","_meta":{"k":1}}"#));
 }
 
@@ -43,8 +57,8 @@ fn meta_beside_params_is_reported_and_not_read() {
     let message = read(text).unwrap();
     assert_eq!(message.misplaced_meta(), Some("params"));
     let Message::Request(request) = message else { panic!("no request") };
-    assert_eq!(request.params.meta, None);
-    assert_eq!(request.params.misplaced_meta, Some(r#"{"progressToken":1}"#));
+    assert_eq!(request.params.meta.text, None);
+    assert!(request.params.misplaced_meta && !request.params.misplaced_version);
     let text = r#"{"jsonrpc":"2.0","method":"n","_meta":null}"#;
     assert_eq!(read(text).unwrap().misplaced_meta(), Some("params"));
     let text = r#"{"jsonrpc":"2.0","id":1,"result":{},"_meta":{}}"#;

@@ -168,6 +168,7 @@ fn unknown_result_types_fail_the_call() {
         (json!({ "content": [{ "type": "text", "text": "input_required" }] }), true),
         (json!({ "content": [], "structuredContent": { "resultType": "other" } }), true),
         (json!({ "resultType": "later" }), false),
+        (json!({ "resultType": "later", "structuredContent": { "resultType": "complete" } }), false),
     ] {
         let call = rig.call("tools/call", "{}", CallOptions::default());
         rig.seen();

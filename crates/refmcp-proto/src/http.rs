@@ -1,0 +1,330 @@
+//! Streamable HTTP as decisions: what a POST is, by its headers and its message; which status a response has, and when it
+//! is an SSE stream; which headers must repeat the message. Headers are values here; transports read and write them.
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+
+use crate::engine::server::{PeerCache, missing_request_meta, requested_revision};
+use crate::engine::{EngineConfig, Policy};
+use crate::finding::Finding;
+use crate::jsonrpc::{DecodeError, Incoming, Message, Params, RpcError, code, excerpt};
+use crate::param_headers::ParamHeader;
+use crate::revision::{Lifecycle, Method, Revision, Rules};
+
+/// The media types that a client of POST must accept.
+pub const POST_KINDS: [&str; 2] = ["application/json", "text/event-stream"];
+
+/// The headers of a POST that decide what becomes of it.
+#[derive(Debug, Clone, Copy)]
+pub struct PostHeaders<'a> {
+    /// `MCP-Protocol-Version`, or why it cannot be read.
+    pub version: Result<Option<&'a str>, &'a str>,
+    /// Whether there is an `Mcp-Session-Id`.
+    pub session: bool,
+    /// `Accept`, for JSON and SSE.
+    pub accept: Accept,
+}
+
+/// What an `Accept` header says about the media types of the response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accept {
+    /// It allows them.
+    Allowed,
+    /// There is no such header, which allows anything (RFC 9110, section 12.5.1), but MCP demands one.
+    Absent,
+    /// It does not allow all of them.
+    Refused,
+}
+
+/// What a POST is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PostRoute<'a> {
+    /// An `initialize`, which opens a session.
+    Open,
+    /// A request of the session that the headers name.
+    Request(ResponseMode),
+    /// A notification or a response of that session: accepted.
+    Message,
+    /// A batch of that session; one that has no request is accepted, or refused as a whole.
+    Batch {
+        /// Whether one of the messages is a request.
+        has_requests: bool,
+    },
+    /// A request of a revision without sessions, which names this version.
+    Stateless(Cow<'a, str>),
+    /// A notification or a response of such a revision, which has none: accepted, and received by no engine.
+    Ignored,
+}
+
+/// When a response becomes an SSE stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResponseMode {
+    /// At once: progress precedes the answer.
+    Stream,
+    /// With the first message that is not the answer, or after a delay.
+    StreamAfterDelay,
+    /// With the first message that is not the answer, however long that takes: an error that is found late has its own
+    /// status.
+    StreamOnMessage,
+}
+
+/// Why a POST is refused.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PostRefusal {
+    /// 406: the client does not accept the response.
+    NotAcceptable(String),
+    /// 400: the message does not fit the session header.
+    Session(RpcError),
+    /// 400: the version header is unreadable, or names no supported revision.
+    Revision(RpcError),
+    /// 400: the message is wrong.
+    Message(RpcError),
+}
+
+/// What a POST is, by its headers and its body. The message itself decides which lifecycle it belongs to; headers alone
+/// never do.
+///
+/// # Errors
+/// Why it is refused before an engine receives it.
+pub fn route_post<'a>(
+    config: &EngineConfig,
+    peers: &PeerCache,
+    headers: PostHeaders<'_>,
+    require_accept: bool,
+    body: &Incoming<'a>,
+) -> Result<PostRoute<'a>, PostRefusal> {
+    if expects_response(body) {
+        check_accept(headers.accept, require_accept, &POST_KINDS).map_err(PostRefusal::NotAcceptable)?;
+    }
+    let message = match body {
+        Incoming::One(message) => message,
+        Incoming::Batch(messages) => {
+            let has_requests = messages.iter().flatten().any(is_request);
+            return Ok(PostRoute::Batch { has_requests });
+        }
+    };
+    let unreadable = |why: &str| PostRefusal::Revision(RpcError::invalid_request(why.to_owned()));
+    let named = headers.version.map_err(unreadable)?;
+    let params = match message {
+        Message::Request(request) => Some(&request.params),
+        Message::Notification(notification) => Some(&notification.params),
+        Message::Response(_) => None,
+    };
+    let stated = params.map_or(Ok(None), |params| requested_revision(peers, params));
+    if let Some(version) = stated.map_err(PostRefusal::Message)? {
+        return Ok(if is_request(message) { PostRoute::Stateless(version) } else { PostRoute::Ignored });
+    }
+    // The body names no revision; the header can still show that it should have.
+    match named.map(|named| (named, named.parse::<Revision>())) {
+        Some((_, Ok(revision))) if revision.lifecycle() == Lifecycle::PerRequest => {
+            if is_request(message) {
+                Err(PostRefusal::Message(missing_request_meta()))
+            } else {
+                Ok(PostRoute::Ignored)
+            }
+        }
+        Some((named, Err(_))) => Err(PostRefusal::Revision(unsupported_version(config, named))),
+        _ => route_in_session(headers.session, message),
+    }
+}
+
+/// Why a POST is refused whose body is no message. It may have been a request.
+pub fn malformed_post(accept: Accept, require_accept: bool, fault: &DecodeError) -> PostRefusal {
+    match check_accept(accept, require_accept, &POST_KINDS) {
+        Err(why) => PostRefusal::NotAcceptable(why),
+        Ok(()) => PostRefusal::Message(fault.error.clone()),
+    }
+}
+
+fn route_in_session<'a>(session: bool, message: &Message<'a>) -> Result<PostRoute<'a>, PostRefusal> {
+    let Message::Request(request) = message else { return Ok(PostRoute::Message) };
+    if request.method == Method::Initialize.name() {
+        let why = "initialize opens a session; it does not belong into one";
+        return if session {
+            Err(PostRefusal::Session(RpcError::invalid_request(why)))
+        } else {
+            Ok(PostRoute::Open)
+        };
+    }
+    Ok(PostRoute::Request(match request.params.meta.progress_token {
+        Some(_) => ResponseMode::Stream,
+        None => ResponseMode::StreamAfterDelay,
+    }))
+}
+
+fn is_request(message: &Message<'_>) -> bool {
+    matches!(message, Message::Request(_))
+}
+
+/// Whether a body has a JSON-RPC response. Notifications and responses have none, so their `Accept` does not matter.
+fn expects_response(incoming: &Incoming<'_>) -> bool {
+    match incoming {
+        Incoming::One(message) => is_request(message),
+        // A malformed message in a batch is answered with an error.
+        Incoming::Batch(messages) => messages.iter().any(|message| message.as_ref().map_or(true, is_request)),
+    }
+}
+
+fn unsupported_version(config: &EngineConfig, requested: &str) -> RpcError {
+    let supported: Vec<&str> = config.revisions.iter().map(|revision| revision.as_str()).collect();
+    RpcError::new(code::UNSUPPORTED_VERSION, "unsupported MCP-Protocol-Version")
+        .with_data(json!({ "supported": supported, "requested": excerpt(requested) }))
+}
+
+/// Refuses a request whose response the client does not accept; `required` decides whether an `Accept` header must be there.
+///
+/// # Errors
+/// What the header must allow.
+pub fn check_accept(accept: Accept, required: bool, kinds: &[&str]) -> Result<(), String> {
+    let kinds = || kinds.join(" and ");
+    match accept {
+        Accept::Absent if required => {
+            Err(format!("no Accept header; it must allow {}; {}", kinds(), Policy::LENIENT_SERVES))
+        }
+        Accept::Refused => Err(format!("Accept must allow {}", kinds())),
+        Accept::Allowed | Accept::Absent => Ok(()),
+    }
+}
+
+/// A request that is served without an `Accept` header.
+#[derive(Debug, Clone, Copy)]
+pub enum AcceptRule {
+    /// A POST of a session.
+    Post,
+    /// A POST without a session.
+    StatelessPost,
+    /// The GET of a stream.
+    Get,
+}
+
+/// The finding about a request that is served without an `Accept` header.
+pub fn missing_accept(accept: Accept, rule: AcceptRule) -> Option<Finding> {
+    let post = "POST without an Accept header; send Accept: application/json, text/event-stream";
+    let (rule, what) = match rule {
+        AcceptRule::Post => ("HTTP-03", post),
+        AcceptRule::StatelessPost => ("MHTTP-02", post),
+        AcceptRule::Get => ("HTTP-13", "GET without an Accept header; send Accept: text/event-stream"),
+    };
+    (accept == Accept::Absent).then(|| Finding { rule, what: what.into() })
+}
+
+/// Checks `MCP-Protocol-Version` of a request against the revision of its session. A missing header that is tolerated is a
+/// finding.
+///
+/// # Errors
+/// What the header should be.
+pub fn check_session_version(
+    named: Option<&str>,
+    rules: &Rules,
+    required: bool,
+) -> Result<Option<Finding>, String> {
+    let agreed = rules.revision;
+    match named {
+        Some(version) if version == agreed.as_str() => Ok(None),
+        Some(version) => {
+            let version = excerpt(version);
+            Err(format!("MCP-Protocol-Version is {version:?}, but this session agreed on {agreed}"))
+        }
+        None if !rules.version_header => Ok(None),
+        None if required => {
+            let why = format!("no MCP-Protocol-Version header; this session agreed on {agreed}");
+            Err(format!("{why}; {}", Policy::LENIENT_SERVES))
+        }
+        None => {
+            let what = format!(
+                "no MCP-Protocol-Version header; send MCP-Protocol-Version: {agreed} with every request after initialize"
+            );
+            Ok(Some(Finding { rule: "LIFE-09", what: what.into() }))
+        }
+    }
+}
+
+/// Whether `MCP-Protocol-Version` names a revision without sessions, which has neither GET nor DELETE.
+pub fn names_stateless(version: Option<&str>) -> bool {
+    let revision = version.and_then(|version| version.parse::<Revision>().ok());
+    revision.is_some_and(|revision| revision.lifecycle() == Lifecycle::PerRequest)
+}
+
+/// The status of a JSON-RPC response of the engine, by its error code. In a session it is 200, since the request was
+/// understood; without one, some errors have a status of their own for intermediaries that only see HTTP.
+pub fn status_of_response(lifecycle: Lifecycle, error: Option<i64>) -> u16 {
+    match (lifecycle, error) {
+        (Lifecycle::PerRequest, Some(code::METHOD_NOT_FOUND)) => 404,
+        (
+            Lifecycle::PerRequest,
+            Some(code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_VERSION),
+        )
+        | (_, Some(code::PARSE_ERROR | code::INVALID_REQUEST)) => 400,
+        _ => 200,
+    }
+}
+
+/// Checks the headers of a stateless request against its body: intermediaries read the headers, the server reads the
+/// body, and both must mean the same. `header` gives the decoded value of a header, or why it has none; `mirrored` gives the
+/// parameters of a tool that headers repeat.
+///
+/// # Errors
+/// The header that is missing or says something else.
+pub fn check_mirrored<'h>(
+    header: impl Fn(&str) -> Result<Option<Cow<'h, str>>, String>,
+    mirrored: impl FnOnce(&str) -> Vec<ParamHeader>,
+    version: &str,
+    method: &str,
+    params: &Params<'_>,
+) -> Result<(), RpcError> {
+    let equals = |name: &str, wanted: &str| -> Result<(), RpcError> {
+        let found = header(name).map_err(mismatch)?;
+        let found = found.ok_or_else(|| mismatch(format!("no {name} header")))?;
+        if found == wanted {
+            return Ok(());
+        }
+        Err(mismatch(format!("{name} is {:?}, but the body says {:?}", excerpt(&found), excerpt(wanted))))
+    };
+    equals("mcp-protocol-version", version)?;
+    equals("mcp-method", method)?;
+    let known = Method::known(method);
+    let named = match known.as_ref().and_then(Method::name_member) {
+        Some("name") => params.name,
+        Some("uri") => params.uri,
+        _ => None,
+    };
+    // The engine refuses malformed parameters.
+    let Some(name) = named.and_then(|named| serde_json::from_str::<Cow<'_, str>>(named).ok()) else {
+        return Ok(());
+    };
+    equals("mcp-name", &name)?;
+    if known != Some(Method::CallTool) {
+        return Ok(());
+    }
+    let mirrored = mirrored(&name);
+    if mirrored.is_empty() {
+        return Ok(());
+    }
+    let arguments: Option<Value> = params.arguments.and_then(|text| serde_json::from_str(text).ok());
+    for mirrored in mirrored {
+        let argument = mirrored.path.iter().try_fold(arguments.as_ref(), |value, key| Some(value?.get(key)));
+        let argument = argument.flatten();
+        let name = format!("mcp-param-{}", mirrored.name.to_ascii_lowercase());
+        match argument {
+            Some(Value::String(text)) => equals(&name, text)?,
+            Some(Value::Bool(yes)) => equals(&name, if *yes { "true" } else { "false" })?,
+            // Numbers are compared by value: 42 and 42.0 are equal.
+            Some(Value::Number(number)) => {
+                let found = header(&name).map_err(mismatch)?;
+                if found.and_then(|found| found.parse::<f64>().ok()) != number.as_f64() {
+                    equals(&name, &number.to_string())?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn mismatch(what: String) -> RpcError {
+    RpcError::new(code::HEADER_MISMATCH, what)
+}
+
+#[cfg(test)]
+mod tests;

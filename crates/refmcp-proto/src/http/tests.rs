@@ -1,0 +1,205 @@
+//! Each decision about a POST as a row: headers, body, what becomes of it.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::engine::Sealer;
+use crate::jsonrpc::{Limits, decode};
+use crate::model::{Implementation, ServerCapabilities};
+
+const SESSION: &str = "2025-11-25";
+const STATELESS: &str = "2026-07-28";
+const META: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+
+#[derive(Debug)]
+struct NoSealer;
+
+impl Sealer for NoSealer {
+    fn seal(&self, _: &[u8], _: &[u8]) -> String {
+        String::new()
+    }
+
+    fn open(&self, _: &[u8], _: &str) -> Option<Vec<u8>> {
+        None
+    }
+}
+
+fn config() -> EngineConfig {
+    EngineConfig::new(Implementation::new("s", "1"), ServerCapabilities::default(), Arc::new(NoSealer))
+}
+
+fn request(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
+}
+
+fn notification(params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{params}}}"#)
+}
+
+fn headers(version: Option<&str>) -> PostHeaders<'_> {
+    PostHeaders { version: Ok(version), session: true, accept: Accept::Allowed }
+}
+
+/// What becomes of a body, in short: the route, or the refusal and its code.
+fn outcome(headers: PostHeaders<'_>, body: &str) -> String {
+    let routed = match decode(body.as_bytes(), &Limits::default()) {
+        Ok(incoming) => route_post(&config(), &PeerCache::default(), headers, true, &incoming),
+        Err(fault) => Err(malformed_post(headers.accept, true, &fault)),
+    };
+    match routed {
+        Ok(PostRoute::Stateless(version)) => format!("Stateless {version}"),
+        Ok(route) => format!("{route:?}"),
+        Err(PostRefusal::NotAcceptable(why)) => format!("NotAcceptable: {why}"),
+        Err(PostRefusal::Session(error)) => format!("Session {}", error.code),
+        Err(PostRefusal::Revision(error)) => format!("Revision {}", error.code),
+        Err(PostRefusal::Message(error)) => format!("Message {}", error.code),
+    }
+}
+
+#[test]
+fn the_message_decides_the_lifecycle() {
+    let stateless = format!(r#"{{"_meta":{META}}}"#);
+    let only_version = r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#;
+    let bad_capabilities = format!(r#"{{"_meta":{}}}"#, META.replace("{}", "7"));
+    let later = format!(r#"{{"_meta":{}}}"#, META.replace("2026-07-28", "2027-\\u0030"));
+    let response = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    let misplaced = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","_meta":{META}}}"#);
+    let rows = [
+        (Some(SESSION), request("ping", "{}"), "Request(StreamAfterDelay)"),
+        (None, request("ping", "{}"), "Request(StreamAfterDelay)"),
+        (Some(SESSION), notification("{}"), "Message"),
+        (None, response.to_owned(), "Message"),
+        (Some(STATELESS), request("tools/list", &stateless), "Stateless 2026-07-28"),
+        // The header cannot move a message that says what it is; a mismatch is found later.
+        (Some(SESSION), request("tools/list", &stateless), "Stateless 2026-07-28"),
+        (None, request("tools/list", &later), "Stateless 2027-0"),
+        (None, request("initialize", &stateless), "Stateless 2026-07-28"),
+        (None, notification(&stateless), "Ignored"),
+        (Some(STATELESS), notification("{}"), "Ignored"),
+        (Some(STATELESS), response.to_owned(), "Ignored"),
+        (Some(STATELESS), request("ping", "{}"), "Message -32602"),
+        (None, request("ping", only_version), "Message -32602"),
+        (None, request("ping", &bad_capabilities), "Message -32602"),
+        (None, request("ping", r#"{"_meta":[]}"#), "Message -32602"),
+        (None, misplaced, "Message -32602"),
+        (Some("1999-01-01"), request("ping", "{}"), "Revision -32022"),
+        (Some("1999-01-01"), notification("{}"), "Revision -32022"),
+        (None, request("initialize", "{}"), "Session -32600"),
+        (None, "{".to_owned(), "Message -32700"),
+        (None, "[]".to_owned(), "Message -32600"),
+    ];
+    for (version, body, expected) in rows {
+        let expected = expected.replace("-32022", &code::UNSUPPORTED_VERSION.to_string());
+        assert_eq!(outcome(headers(version), &body), expected, "{version:?} {body}");
+    }
+    let outside = PostHeaders { session: false, ..headers(None) };
+    assert_eq!(outcome(outside, &request("initialize", "{}")), "Open");
+    let unreadable = PostHeaders { version: Err("more than one"), ..headers(None) };
+    assert_eq!(outcome(unreadable, &request("ping", "{}")), "Revision -32600");
+}
+
+#[test]
+fn only_a_progress_token_of_the_request_makes_a_stream_at_once() {
+    for (params, expected) in [
+        (r#"{"_meta":{"progressToken":1}}"#, "Request(Stream)"),
+        (r#"{"_meta":{"other":{"progressToken":1}}}"#, "Request(StreamAfterDelay)"),
+        (r#"{"_meta":{"text":"\"progressToken\""}}"#, "Request(StreamAfterDelay)"),
+        (r#"{"arguments":{"_meta":{"progressToken":1}}}"#, "Request(StreamAfterDelay)"),
+    ] {
+        assert_eq!(outcome(headers(None), &request("tools/call", params)), expected, "{params}");
+    }
+}
+
+#[test]
+fn batches_have_requests_or_none() {
+    let (ping, note) = (request("ping", "{}"), notification("{}"));
+    // An `id` or a `method` inside of a message makes no request.
+    let nested = r#"{"jsonrpc":"2.0","id":1,"result":{"method":"ping"}}"#;
+    for (body, expected) in [
+        (format!("[{note},{ping}]"), "Batch { has_requests: true }"),
+        (format!("[{note}]"), "Batch { has_requests: false }"),
+        (format!("[{nested}]"), "Batch { has_requests: false }"),
+        (format!("[7,{note}]"), "Batch { has_requests: false }"),
+    ] {
+        assert_eq!(outcome(headers(None), &body), expected, "{body}");
+    }
+}
+
+#[test]
+fn what_has_a_response_must_be_accepted() {
+    let absent = PostHeaders { accept: Accept::Absent, ..headers(None) };
+    let refused = PostHeaders { accept: Accept::Refused, ..headers(None) };
+    for body in [request("ping", "{}"), "{".to_owned(), "[7]".to_owned()] {
+        assert!(outcome(absent, &body).starts_with("NotAcceptable: no Accept header"), "{body}");
+        assert!(outcome(refused, &body).starts_with("NotAcceptable: Accept must allow"), "{body}");
+    }
+    for body in [notification("{}"), format!("[{}]", notification("{}"))] {
+        assert!(!outcome(refused, &body).starts_with("NotAcceptable"), "{body}");
+    }
+    assert_eq!(check_accept(Accept::Absent, false, &["a/b"]), Ok(()));
+    assert!(missing_accept(Accept::Absent, AcceptRule::Get).is_some());
+    assert!(missing_accept(Accept::Allowed, AcceptRule::Post).is_none());
+}
+
+#[test]
+fn the_version_header_of_a_session() {
+    let rules = SESSION.parse::<Revision>().unwrap().rules();
+    assert_eq!(check_session_version(Some(SESSION), rules, true), Ok(None));
+    assert!(check_session_version(Some(STATELESS), rules, false).unwrap_err().contains("agreed on"));
+    assert!(check_session_version(None, rules, true).unwrap_err().contains("no MCP-Protocol-Version"));
+    assert_eq!(check_session_version(None, rules, false).unwrap().unwrap().rule, "LIFE-09");
+    let first = "2025-03-26".parse::<Revision>().unwrap().rules();
+    assert_eq!(check_session_version(None, first, true), Ok(None), "it has no such header");
+    assert!(names_stateless(Some(STATELESS)));
+    assert!(!names_stateless(Some(SESSION)) && !names_stateless(None) && !names_stateless(Some("x")));
+}
+
+#[test]
+fn errors_of_stateless_requests_have_a_status() {
+    let status = |lifecycle, error| status_of_response(lifecycle, error);
+    assert_eq!(status(Lifecycle::PerRequest, Some(code::METHOD_NOT_FOUND)), 404);
+    assert_eq!(status(Lifecycle::Handshake, Some(code::METHOD_NOT_FOUND)), 200);
+    assert_eq!(status(Lifecycle::PerRequest, Some(code::HEADER_MISMATCH)), 400);
+    assert_eq!(status(Lifecycle::Handshake, Some(code::INVALID_REQUEST)), 400);
+    assert_eq!(status(Lifecycle::PerRequest, Some(code::INVALID_PARAMS)), 200);
+    assert_eq!(status(Lifecycle::PerRequest, None), 200);
+}
+
+#[test]
+fn headers_mirror_the_body() {
+    let body =
+        request("tools/call", r#"{"name":"t","arguments":{"city":"Ulm","count":42,"dry":true,"x":null}}"#);
+    let Ok(Incoming::One(Message::Request(request))) = decode(body.as_bytes(), &Limits::default()) else {
+        panic!("no request")
+    };
+    let right = [
+        ("mcp-protocol-version", STATELESS),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "t"),
+        ("mcp-param-city", "Ulm"),
+        ("mcp-param-count", "42.0"),
+        ("mcp-param-dry", "true"),
+    ];
+    let check = |headers: &[(&str, &'static str)]| {
+        let header = |name: &str| {
+            let found = headers.iter().find(|(known, _)| *known == name);
+            Ok(found.map(|(_, value)| Cow::Borrowed(*value)))
+        };
+        let names = ["City", "count", "dry", "x", "absent"];
+        let mirrored = |_: &str| {
+            let path = |name: &str| vec![name.to_ascii_lowercase()];
+            names.map(|name| ParamHeader { name: name.to_owned(), path: path(name) }).to_vec()
+        };
+        check_mirrored(header, mirrored, STATELESS, &request.method, &request.params)
+    };
+    assert_eq!(check(&right), Ok(()));
+    for wrong in 0..right.len() {
+        let mut headers = right.to_vec();
+        headers[wrong].1 = "43";
+        assert_eq!(check(&headers).unwrap_err().code, code::HEADER_MISMATCH, "{headers:?}");
+        headers.remove(wrong);
+        let error = check(&headers).unwrap_err();
+        assert_eq!(error.code, code::HEADER_MISMATCH, "{headers:?}");
+        assert!(error.message.starts_with("no mcp-"), "{error}");
+    }
+}
