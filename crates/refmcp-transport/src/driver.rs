@@ -179,6 +179,8 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
                     Poll::Pending => break,
                 }
             }
+            // Calls that wait for room go on. Once: one that never stops talking must not keep us from reading.
+            self.write();
             if !all_taken && self.has_room() {
                 continue;
             }

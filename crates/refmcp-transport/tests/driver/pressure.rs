@@ -43,6 +43,19 @@ async fn backpressure_stops_calls_that_send() {
     assert!(peer.gate.begun.load(Ordering::SeqCst) > said, "it goes on once it is heard");
 }
 
+#[tokio::test(start_paused = true)]
+async fn calls_that_wait_for_room_get_it_once_all_is_written() {
+    // The pipe takes everything at once, so nothing but writing makes room.
+    let mut peer = Peer::of_width(16 << 20).await;
+    for id in 0..60 {
+        peer.call(id, "task", json!({ "bytes": 100_000 })).await;
+    }
+    for _ in 0..60 {
+        let answer = tokio::time::timeout(Duration::from_secs(60), peer.read()).await;
+        assert!(answer.expect("a call waits for ever").unwrap()["result"].is_object());
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn calls_that_talk_on_other_threads_wait_as_well() {
     // Wide enough for all three calls: once the first has filled the queue, no more is read.

@@ -69,6 +69,10 @@ async fn run(call: Box<Dispatch>, params: Value, handle: EngineHandle, gate: Arc
     let number = |name: &str| usize::try_from(arguments[name].as_u64().unwrap_or(0)).unwrap();
     let text = match params["name"].as_str().unwrap() {
         "text" => "x".repeat(number("bytes")),
+        "task" => {
+            tokio::task::yield_now().await;
+            "x".repeat(number("bytes"))
+        }
         "steps" => {
             for step in 1..=u32::try_from(number("count")).unwrap() {
                 let progress = Progress { progress: f64::from(step), total: None, message: None };
