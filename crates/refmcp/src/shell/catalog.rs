@@ -125,6 +125,11 @@ impl Catalogs {
         }
     }
 
+    /// What the server of this name catalogs.
+    pub(super) fn of(&self, server: &str) -> Option<&Catalog> {
+        self.servers.iter().find(|(known, _)| known == server).map(|(_, catalog)| &**catalog)
+    }
+
     /// The command of the shell that may have been meant by a word, unless a tool is as near.
     pub(super) fn command_like(&self, word: &str) -> Option<String> {
         let commands = names();

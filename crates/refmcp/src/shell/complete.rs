@@ -5,13 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use refmcp_client::model::{CompletionArgument, JsonObject, LogLevel};
-use refmcp_proto::uri_template::variables;
 use rustyline::completion::Pair;
 
 use super::catalog::{self, Catalog, Catalogs};
 use super::commands::names;
 use super::servers::ServerRegistry;
-use crate::args::{CompletionReference, join_words, split_words};
+use super::template_variables;
+use crate::args::{CompletionReference, ListKind, join_words, split_words};
 use crate::arguments::{ArgumentField, all_fields, prompt_schema};
 use crate::command::client::requests::reference;
 use crate::ui::text::one_line;
@@ -142,9 +142,7 @@ fn further(first: &str, rest: &[String], partial: &str, catalogs: &Catalogs) -> 
         ("read", [name, given @ ..]) => of_template(name, given, partial, catalogs),
         ("subscribe" | "unsubscribe", []) => closed(qualified(catalogs, catalog::resources)),
         ("level", []) => closed(LogLevel::ALL.iter().map(|level| level.as_str().to_owned())),
-        ("list", []) => closed(
-            ["tools", "resources", "templates", "prompts", "models", "all"].map(str::to_owned).into_iter(),
-        ),
+        ("list", []) => closed(ListKind::NAMES.map(str::to_owned).into_iter()),
         ("model", []) => {
             closed(catalogs.servers.iter().flat_map(|(_, catalog)| catalog.models.iter().cloned()))
         }
@@ -198,8 +196,7 @@ fn qualified(
 
 fn of_tool(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -> Suggestions {
     let Ok((server, name)) = catalogs.find(word, catalog::tools) else { return Suggestions::default() };
-    let catalog = catalogs.servers.iter().find(|(known, _)| *known == server).map(|(_, catalog)| catalog);
-    let tool = catalog.and_then(|catalog| catalog.tools.iter().find(|tool| tool.name == name));
+    let tool = catalogs.of(&server).and_then(|catalog| catalog.tools.iter().find(|tool| tool.name == name));
     let Some(tool) = tool else { return Suggestions::default() };
     let fields = all_fields(&tool.input_schema);
     match partial.split_once('=') {
@@ -223,8 +220,8 @@ fn of_tool(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -> 
 
 fn of_prompt(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -> Suggestions {
     let Ok((server, name)) = catalogs.find(word, catalog::prompts) else { return Suggestions::default() };
-    let catalog = catalogs.servers.iter().find(|(known, _)| *known == server).map(|(_, catalog)| catalog);
-    let prompt = catalog.and_then(|catalog| catalog.prompts.iter().find(|prompt| prompt.name == name));
+    let prompts = catalogs.of(&server).map(|catalog| catalog.prompts.iter()).into_iter();
+    let prompt = prompts.flatten().find(|prompt| prompt.name == name);
     let schema = prompt_schema(prompt.and_then(|prompt| prompt.arguments.as_deref()).unwrap_or_default());
     let names: Vec<String> = all_fields(&schema).into_iter().map(|field| field.name).collect();
     asked_of_server(&names, server, CompletionReference::Prompt(name), given, partial)
@@ -232,12 +229,10 @@ fn of_prompt(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -
 
 fn of_template(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -> Suggestions {
     let Ok((server, name)) = catalogs.find(word, catalog::templates) else { return Suggestions::default() };
-    let catalog = catalogs.servers.iter().find(|(known, _)| *known == server).map(|(_, catalog)| catalog);
-    let Some(template) = catalog.and_then(|catalog| catalog.template(&name)) else {
+    let Some(template) = catalogs.of(&server).and_then(|catalog| catalog.template(&name)) else {
         return Suggestions::default();
     };
-    let names: Vec<String> =
-        variables(&template.uri_template).into_iter().map(|variable| variable.name).collect();
+    let names = template_variables(&template.uri_template);
     let of = CompletionReference::Template(template.uri_template.clone());
     asked_of_server(&names, server, of, given, partial)
 }

@@ -1,9 +1,6 @@
 //! `connect`, `disconnect` and `servers`: which servers the session has, and how they are.
 
-use std::time::Duration;
-
 use anyhow::Result;
-use refmcp_client::Client;
 use serde_json::json;
 
 use super::commands::target;
@@ -12,12 +9,10 @@ use super::servers::{Connected, Entry};
 use super::servers::{ServerState, described};
 use crate::args::{ExitReason, Target};
 use crate::command::client::output::Printer;
+use crate::command::client::watch::{ANSWERS_WITHIN, answers};
 use crate::ui::redact::masked;
 use crate::ui::render::table::Table;
 use crate::ui::text::one_line;
-
-/// How long a server may take to show that it is there.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
 impl Shell {
     /// Connects: again to a server of the session, where the word is its name, or else to another one.
@@ -128,15 +123,4 @@ async fn condition(entry: &Entry) -> (&'static str, Option<String>) {
 
 fn is_over_http(server: &Connected) -> bool {
     ["http://", "https://"].iter().any(|scheme| server.client().name().starts_with(scheme))
-}
-
-/// Whether a server answers a ping; why not, if it does not just take too long.
-pub(super) async fn answers(client: &Client) -> Result<(), Option<String>> {
-    match tokio::time::timeout(ANSWERS_WITHIN, client.ping()).await {
-        Ok(Ok(())) => Ok(()),
-        // A server that refuses to be pinged is there.
-        Ok(Err(fault)) if fault.rpc().is_some() => Ok(()),
-        Ok(Err(fault)) => Err(Some(fault.to_string())),
-        Err(_) => Err(None),
-    }
 }

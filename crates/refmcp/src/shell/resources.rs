@@ -10,11 +10,11 @@ use refmcp_proto::uri_template::{expand, variables};
 
 use super::catalog::{self, Unresolved};
 use super::complete::{Ask, values};
-use super::monitor::is_stateless;
 use super::run::{Shell, ambiguous};
 use super::servers::Connected;
 use crate::args::{CompletionReference, UsageError};
-use crate::command::client::{fault, requests, watch};
+use crate::command::client::requests;
+use crate::command::client::watch::{self, is_stateless};
 use crate::ui::terminal::{AskError, Terminal};
 use crate::ui::text::one_line;
 
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const MOST_VALUES: usize = 20;
 
 async fn read(server: &Connected, uri: &str) -> Result<()> {
-    requests::read(&server.session, uri).await.map_err(|fault| server.hinted(fault))
+    server.with_hint(requests::read(&server.session, uri)).await
 }
 
 impl Shell {
@@ -42,8 +42,7 @@ impl Shell {
         match catalogs.find(what, catalog::templates) {
             Ok((server, name)) => {
                 let server = self.registry.named(&server)?;
-                let known = catalogs.servers.iter().find(|(known, _)| *known == server.name);
-                let uri = match known.and_then(|(_, catalog)| catalog.template(&name)) {
+                let uri = match catalogs.of(&server.name).and_then(|catalog| catalog.template(&name)) {
                     Some(template) => self.fill_in(&server, template, given).await?,
                     None => name,
                 };
@@ -129,11 +128,9 @@ impl Shell {
     /// Lets a server tell of the changes of a resource.
     pub(super) async fn subscribe(&self, uri: &str) -> Result<()> {
         let (server, uri) = self.server_of(uri).await?;
-        let checked = watch::check(&server.session, std::slice::from_ref(&uri)).await;
-        checked.map_err(|fault| server.hinted(fault))?;
+        server.with_hint(watch::check(&server.session, std::slice::from_ref(&uri))).await?;
         if !is_stateless(server.client()) {
-            let told = server.client().subscribe(&uri).await;
-            told.map_err(|fault| server.hinted(fault::of_request(&fault)))?;
+            server.ask(server.client().subscribe(&uri)).await?;
         }
         self.say(&server.name, &format!("tells of changes of {uri}"));
         server.subscriptions.send_if_modified(|uris| uris.insert(uri));
@@ -151,8 +148,7 @@ impl Shell {
             return Err(UsageError::new(what).into());
         }
         if !is_stateless(server.client()) {
-            let told = server.client().unsubscribe(&uri).await;
-            told.map_err(|fault| server.hinted(fault::of_request(&fault)))?;
+            server.ask(server.client().unsubscribe(&uri)).await?;
         }
         self.say(&server.name, &format!("no longer tells of changes of {uri}"));
         Ok(())

@@ -65,14 +65,13 @@ impl Shell {
         let monitor = ServerMonitor {
             name: name.to_owned(),
             client: session.client.clone(),
-            events: session.events.subscribe(),
             catalog: catalog.clone(),
-            subscriptions: subscriptions.subscribe(),
             notices: self.notices.clone(),
             registry: self.registry.clone(),
             outage: outage.clone(),
         };
-        let monitor = AbortOnDropHandle::new(tokio::spawn(monitor.run()));
+        let monitoring = monitor.run(session.events.subscribe(), subscriptions.subscribe());
+        let monitor = AbortOnDropHandle::new(tokio::spawn(monitoring));
         let (name, target) = (name.to_owned(), target.clone());
         let connected =
             Connected { name: name.clone(), target, session, catalog, subscriptions, outage, monitor };
@@ -101,8 +100,7 @@ impl Shell {
         match command {
             Command::Call { tool, arguments } => {
                 let (server, tool) = self.find(ListKind::Tools, &tool, catalog::tools).await?;
-                let called = call::call(&server.session, &tool, &arguments).await;
-                return called.map_err(|fault| server.hinted(fault));
+                return server.with_hint(call::call(&server.session, &tool, &arguments)).await;
             }
             Command::Tools(of) => return self.list(ListKind::Tools, &of).await,
             Command::Resources(of) => return self.list(ListKind::Resources, &of).await,
@@ -113,8 +111,7 @@ impl Shell {
             Command::Read { what, variables } => self.read(&what, variables).await?,
             Command::Prompt { name, arguments } => {
                 let (server, name) = self.find(ListKind::Prompts, &name, catalog::prompts).await?;
-                let got = requests::prompt(&server.session, &name, &arguments).await;
-                got.map_err(|fault| server.hinted(fault))?;
+                server.with_hint(requests::prompt(&server.session, &name, &arguments)).await?;
             }
             Command::Subscribe { uri } => self.subscribe(&uri).await?,
             Command::Unsubscribe { uri } => self.unsubscribe(&uri).await?,
@@ -128,14 +125,12 @@ impl Shell {
             Command::Model { name } => self.model(&name).await?,
             Command::Metadata(of) => {
                 for server in self.registry.chosen(of.server.as_deref())? {
-                    let shown = requests::metadata(&server.session).await;
-                    shown.map_err(|fault| server.hinted(fault))?;
+                    server.with_hint(requests::metadata(&server.session)).await?;
                 }
             }
             Command::Raw { method, params } => {
                 let server = self.registry.one()?;
-                let answered = requests::raw(&server.session, &method, params.as_deref()).await;
-                answered.map_err(|fault| server.hinted(fault))?;
+                server.with_hint(requests::raw(&server.session, &method, params.as_deref())).await?;
             }
             Command::Servers => self.servers().await?,
             Command::Use(OfServer { server }) => {
@@ -167,7 +162,7 @@ impl Shell {
             catalogs = self.registry.catalogs().await;
         }
         let has_none = |(server, _): &(String, String)| {
-            catalogs.servers.iter().any(|(known, catalog)| known == server && names(catalog).is_empty())
+            catalogs.of(server).is_some_and(|catalog| names(catalog).is_empty())
         };
         match catalogs.find(word, names) {
             Ok((server, name)) => Ok((self.registry.named(&server)?, name)),
@@ -195,7 +190,7 @@ impl Shell {
             return Err(UsageError::new(catalogs.unknown(ListKind::All, word)).into());
         };
         let (server, name) = self.find(*kind, word, *names).await?;
-        list::list(&server.session, *kind, &[name]).await.map_err(|fault| server.hinted(fault))
+        server.with_hint(list::list(&server.session, *kind, &[name])).await
     }
 
     async fn list(&self, what: ListKind, of: &OfServer) -> Result<ExitReason> {
@@ -207,7 +202,7 @@ impl Shell {
                 let heading = format!("[{}]", server.name);
                 write(format!("{}\n", server.session.printer.view().paint.strong(&heading)).as_bytes())?;
             }
-            match list::list(&server.session, what, &[]).await.map_err(|fault| server.hinted(fault)) {
+            match server.with_hint(list::list(&server.session, what, &[])).await {
                 // One that has no such list does not keep the others from being shown.
                 Err(fault) if several => {
                     reason = ExitReason::of(&fault);
@@ -224,7 +219,7 @@ impl Shell {
 
     async fn level(&self, level: LogLevel) -> Result<()> {
         for server in self.registry.chosen(None)? {
-            server.session.set_level(level).await.map_err(|fault| server.hinted(fault))?;
+            server.with_hint(server.session.set_level(level)).await?;
             self.say(&server.name, &format!("sends log messages from {} on", level.as_str()));
         }
         Ok(())
@@ -237,8 +232,7 @@ impl Shell {
             |server: &&Arc<Connected>| ExtraMethods::Models.is_in(&server.client().server().capabilities);
         let any = servers.iter().any(|server| knows(&server));
         for server in servers.iter().filter(|server| knows(server) || !any) {
-            let selected = models::select_quietly(&server.session, name).await;
-            selected.map_err(|fault| server.hinted(fault))?;
+            server.with_hint(models::select_quietly(&server.session, name)).await?;
             self.say(&server.name, &format!("{name} is selected"));
         }
         Ok(())
@@ -247,8 +241,7 @@ impl Shell {
     async fn ping(&self, of: &OfServer) -> Result<()> {
         for server in self.registry.chosen(of.server.as_deref())? {
             let began = Instant::now();
-            let answered = server.client().ping().await;
-            answered.map_err(|fault| server.hinted(fault::of_request(&fault)))?;
+            server.ask(server.client().ping()).await?;
             let took = began.elapsed().as_secs_f64() * 1000.0;
             let document = json!({ "server": server.name, "milliseconds": took });
             let text = |_: &_| format!("{} answered after {took:.1} ms\n", server.name);

@@ -12,7 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::catalog::{Catalog, Catalogs};
 use crate::args::{Target, UsageError};
 use crate::command::auth;
-use crate::command::client::Session;
+use crate::command::client::{Session, fault};
 
 /// How long to wait for what a server catalogs to be known.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -57,9 +57,21 @@ impl Connected {
         &self.session.client
     }
 
-    /// What went wrong here; for want of a login, with how to log in.
-    pub(super) fn hinted(&self, fault: anyhow::Error) -> anyhow::Error {
-        auth::hinted(fault, Some(&self.target))
+    /// What comes of work with this server; what fails for want of a login, with how to log in.
+    pub(super) async fn with_hint<T>(
+        &self,
+        work: impl Future<Output = anyhow::Result<T>>,
+    ) -> anyhow::Result<T> {
+        work.await.map_err(|fault| auth::hinted(fault, Some(&self.target)))
+    }
+
+    /// The same for one request.
+    pub(super) async fn ask<T>(
+        &self,
+        request: impl IntoFuture<Output = Result<T, refmcp_client::Error>>,
+    ) -> anyhow::Result<T> {
+        let asked = async { request.await.map_err(|fault| fault::of_request(&fault)) };
+        self.with_hint(asked).await
     }
 
     /// Asks for its lists again.

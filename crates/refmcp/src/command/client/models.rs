@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::extra_methods::ExtraMethods;
 use super::output::WithRawJson;
 use super::session::Session;
+use super::watch::is_stateless;
 use crate::args::{ExitError, ExitReason};
 use crate::ui::render;
 
@@ -86,7 +87,7 @@ pub(crate) async fn select(session: &Session, name: &str) -> Result<()> {
 pub(crate) async fn select_quietly(session: &Session, name: &str) -> Result<()> {
     ExtraMethods::Models.require(session)?;
     let client = &session.client;
-    let per_request = client.server().rules().lifecycle == Lifecycle::PerRequest;
+    let per_request = is_stateless(client);
     let named = JsonObject::from_iter([(META.to_owned(), Value::from(name))]);
     let request = if per_request {
         // Asked with the model in `_meta`, the list says whether the server takes it.

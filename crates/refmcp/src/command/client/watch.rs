@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use refmcp_client::model::{Resource, ServerNotification, SubscriptionFilter};
-use refmcp_client::{CallError, Error, Event, Lifecycle, TransportError};
+use refmcp_client::{CallError, Client, Error, Event, Lifecycle, TransportError};
 use tokio::sync::broadcast::error::RecvError;
 
 use super::fault;
@@ -20,6 +20,9 @@ use refmcp_proto::revision::Method;
 /// A stream that lasted this long is opened again when it breaks; a server that ends streams at once does not want it.
 pub(crate) const LASTED: Duration = Duration::from_secs(1);
 
+/// How long a server may take to show that it is there.
+pub(crate) const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+
 /// How often a server with sessions is asked whether it is there.
 const ASKED_EVERY: Duration = Duration::from_secs(5);
 
@@ -27,17 +30,11 @@ const ASKED_EVERY: Duration = Duration::from_secs(5);
 pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
     let mut events = session.events.subscribe();
     let client = &session.client;
-    let stateless = client.server().rules().lifecycle == Lifecycle::PerRequest;
+    let stateless = is_stateless(client);
     check(session, uris).await?;
     let listening = async {
         if stateless {
-            let filter = SubscriptionFilter {
-                tools_list_changed: Some(true),
-                prompts_list_changed: Some(true),
-                resources_list_changed: Some(true),
-                resource_subscriptions: Some(uris.to_vec()).filter(|uris| !uris.is_empty()),
-                ..SubscriptionFilter::default()
-            };
+            let filter = filter(uris.to_vec());
             let mut listened = false;
             loop {
                 let since = Instant::now();
@@ -110,13 +107,40 @@ fn lost(why: &str) -> anyhow::Error {
 async fn notice_loss(session: &Session) -> Result<()> {
     loop {
         tokio::time::sleep(ASKED_EVERY).await;
-        match tokio::time::timeout(session.shared.timeout, session.client.ping()).await {
-            // A server that refuses a ping is there.
-            Ok(Ok(())) => {}
-            Ok(Err(fault)) if fault.rpc().is_some() => {}
-            Ok(Err(fault)) => return Err(lost(&fault.to_string())),
-            Err(_) => return Err(lost(&session.budget.over())),
+        if let Err(why) = answers_within(&session.client, session.shared.timeout).await {
+            return Err(lost(&why.unwrap_or_else(|| session.budget.over())));
         }
+    }
+}
+
+/// Whether a server answers a ping; why not, if it does not just take too long.
+pub(crate) async fn answers(client: &Client) -> Result<(), Option<String>> {
+    answers_within(client, ANSWERS_WITHIN).await
+}
+
+async fn answers_within(client: &Client, limit: Duration) -> Result<(), Option<String>> {
+    match tokio::time::timeout(limit, client.ping()).await {
+        Ok(Ok(())) => Ok(()),
+        // A server that refuses a ping is there.
+        Ok(Err(fault)) if fault.rpc().is_some() => Ok(()),
+        Ok(Err(fault)) => Err(Some(fault.to_string())),
+        Err(_) => Err(None),
+    }
+}
+
+/// Whether changes have to be listened for with a request.
+pub(crate) fn is_stateless(client: &Client) -> bool {
+    client.server().rules().lifecycle == Lifecycle::PerRequest
+}
+
+/// Changes of all lists, and of these resources.
+pub(crate) fn filter(uris: Vec<String>) -> SubscriptionFilter {
+    SubscriptionFilter {
+        tools_list_changed: Some(true),
+        prompts_list_changed: Some(true),
+        resources_list_changed: Some(true),
+        resource_subscriptions: Some(uris).filter(|uris| !uris.is_empty()),
+        ..SubscriptionFilter::default()
     }
 }
 
