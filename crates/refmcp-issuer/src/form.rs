@@ -1,11 +1,10 @@
 //! Form parameters of queries and bodies.
 
-use bytes::Bytes;
-use http::request::Parts;
-use http::{StatusCode, header};
+use http::{HeaderMap, StatusCode, header};
 use url::form_urlencoded;
 
 use crate::respond::ErrorResponse;
+use crate::serve::Exchange;
 
 /// Limit of bytes of a form.
 const LONGEST: usize = 64 << 10;
@@ -72,21 +71,25 @@ impl Form {
 }
 
 /// Reads the form of a request body.
-pub(crate) fn read(head: &Parts, body: &Bytes) -> Result<Form, ErrorResponse> {
-    let given = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let essence = given.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    if !essence.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+pub(crate) fn read(exchange: Exchange<'_>) -> Result<Form, ErrorResponse> {
+    if media_type(&exchange.head.headers) != "application/x-www-form-urlencoded" {
         let what = "the body must be application/x-www-form-urlencoded";
         return Err(
             ErrorResponse::new("invalid_request", what).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE)
         );
     }
-    let form = Form::parse(body).ok_or_else(|| {
+    let form = Form::parse(exchange.body).ok_or_else(|| {
         ErrorResponse::new("invalid_request", "there are too many parameters")
             .with_status(StatusCode::PAYLOAD_TOO_LARGE)
     })?;
     form.check_repeated()?;
     Ok(form)
+}
+
+/// The media type of a body, without parameters and in lower case.
+pub(crate) fn media_type(headers: &HeaderMap) -> String {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    given.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 #[cfg(test)]

@@ -3,19 +3,17 @@
 //! On loopback introspection answers without client authentication, since the caller has the token already and
 //! trying it by hand is its purpose. Elsewhere it answers authenticated clients, of which the resource server is one.
 
-use bytes::Bytes;
-use http::request::Parts;
-use http::{Response, StatusCode, header};
+use http::{StatusCode, header};
 use refmcp_auth::claims::Claims;
 use refmcp_auth::dpop::token_digest;
 use refmcp_auth::jose::{Algorithm, Jws};
-use refmcp_auth::{Seconds, uri};
+use refmcp_auth::uri;
 use serde::Serialize;
 
 use crate::clients::authenticate;
 use crate::form::{self, Form};
 use crate::respond::{self, ErrorResponse};
-use crate::serve::Server;
+use crate::serve::{Answer, Exchange};
 use crate::state::State;
 
 #[derive(Serialize)]
@@ -28,66 +26,42 @@ struct IntrospectionResponse {
 }
 
 /// Answers an introspection request.
-pub(crate) fn introspection(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
-    match introspect(server, head, body, now) {
-        Ok(response) => respond::private_json(StatusCode::OK, &response),
-        Err(refusal) => refusal.answer(),
-    }
-}
-
-fn introspect(
-    server: &Server,
-    head: &Parts,
-    body: &Bytes,
-    now: Seconds,
-) -> Result<IntrospectionResponse, ErrorResponse> {
-    let form = form::read(head, body)?;
+pub(crate) fn introspect(exchange: Exchange<'_>) -> Answer {
+    let Exchange { server, now, .. } = exchange;
+    let form = form::read(exchange)?;
     let token = form.need("token")?;
-    check_client_access(server, head, &form, now)?;
+    check_client_access(exchange, &form)?;
     let state = server.state();
     let access = name_of(&state, token).and_then(|name| state.access.get(&name, now));
     let claims =
         access.filter(|access| state.is_alive(&access.family, now)).map(|access| access.claims.clone());
     let bound = claims.as_ref().is_some_and(|claims| claims.cnf.is_some());
     let token_type = claims.is_some().then_some(if bound { "DPoP" } else { "Bearer" });
-    Ok(IntrospectionResponse { active: claims.is_some(), token_type, claims })
+    let response = IntrospectionResponse { active: claims.is_some(), token_type, claims };
+    Ok(respond::private_json(StatusCode::OK, &response))
 }
 
-fn check_client_access(
-    server: &Server,
-    head: &Parts,
-    form: &Form,
-    now: Seconds,
-) -> Result<(), ErrorResponse> {
-    let anonymous = !head.headers.contains_key(header::AUTHORIZATION)
+fn check_client_access(exchange: Exchange<'_>, form: &Form) -> Result<(), ErrorResponse> {
+    let anonymous = !exchange.head.headers.contains_key(header::AUTHORIZATION)
         && form.get("client_id").is_none()
         && form.get("client_assertion").is_none();
-    let open = uri::is_loopback(&server.settings.origin);
+    let open = uri::is_loopback(&exchange.server.settings.origin);
     if anonymous && open {
         return Ok(());
     }
-    let client = authenticate(server, &head.headers, form, now)?;
-    if client.is_public() && !open {
-        return Err(ErrorResponse::new(
-            "invalid_client",
-            "only clients with credentials may ask about tokens",
-        ));
+    if authenticate(exchange, form)?.is_public() && !open {
+        let what = "only clients with credentials may ask about tokens";
+        return Err(ErrorResponse::new("invalid_client", what));
     }
     Ok(())
 }
 
 /// Revokes a token. The response does not tell whether it existed.
-pub(crate) fn revocation(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
-    match revoke(server, head, body, now) {
-        Ok(()) => respond::empty(StatusCode::OK),
-        Err(refusal) => refusal.answer(),
-    }
-}
-
-fn revoke(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Result<(), ErrorResponse> {
-    let form = form::read(head, body)?;
+pub(crate) fn revoke(exchange: Exchange<'_>) -> Answer {
+    let Exchange { server, now, .. } = exchange;
+    let form = form::read(exchange)?;
     let token = form.need("token")?;
-    let client = authenticate(server, &head.headers, &form, now)?;
+    let client = authenticate(exchange, &form)?;
     let mut state = server.state();
     if let Some(refresh) = state.refresh.get(&token_digest(token), now) {
         // A refresh token revokes its whole family.
@@ -95,16 +69,13 @@ fn revoke(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Result<(
             let family = refresh.granted.family.clone();
             state.revoke(&family, now);
         }
-        return Ok(());
+    } else if let Some(name) = name_of(&state, token) {
+        let access = state.access.get(&name, now);
+        if access.is_some_and(|access| access.claims.client_id.as_deref() == Some(client.id.as_str())) {
+            state.access.remove(&name);
+        }
     }
-    let Some(name) = name_of(&state, token) else {
-        return Ok(());
-    };
-    let access = state.access.get(&name, now);
-    if access.is_some_and(|access| access.claims.client_id.as_deref() == Some(client.id.as_str())) {
-        state.access.remove(&name);
-    }
-    Ok(())
+    Ok(respond::empty(StatusCode::OK))
 }
 
 /// The name under which an issued access token is stored.

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 
 use bytes::Bytes;
 use http::request::Parts;
@@ -13,6 +12,7 @@ use refmcp_auth::jose::{Jwks, PrivateKeyError};
 use refmcp_auth::metadata::ServerMetadata;
 use refmcp_auth::random::random_token;
 use refmcp_auth::{Scopes, Seconds, Secret};
+use tokio::sync::Semaphore;
 
 use crate::clients::{self, Client};
 use crate::faults::{Fault, HANG};
@@ -39,8 +39,8 @@ pub(crate) struct Server {
     pub(crate) name: String,
     /// The client of the resource server.
     pub(crate) resource_server: Arc<Client>,
-    /// Number of client documents being fetched.
-    pub(crate) fetching: AtomicUsize,
+    /// Permits to fetch client documents.
+    pub(crate) fetching: Semaphore,
     state: Mutex<State>,
 }
 
@@ -74,6 +74,18 @@ impl Server {
     }
 }
 
+/// One request, as every endpoint sees it.
+#[derive(Clone, Copy)]
+pub(crate) struct Exchange<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) head: &'a Parts,
+    pub(crate) body: &'a Bytes,
+    pub(crate) now: Seconds,
+}
+
+/// The response of an endpoint, or an OAuth error.
+pub(crate) type Answer = Result<Response<Bytes>, ErrorResponse>;
+
 /// An endpoint.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Endpoint {
@@ -87,20 +99,19 @@ enum Endpoint {
     Introspect,
 }
 
-impl Endpoint {
-    const fn methods(self) -> &'static str {
-        match self {
-            Self::Metadata { .. } | Self::Jwks | Self::About => "GET, HEAD",
-            Self::Authorize => "GET, HEAD, POST",
-            Self::Token | Self::Register | Self::Revoke | Self::Introspect => "POST",
-        }
-    }
+const READ: &str = "GET, HEAD";
 
-    /// True if other origins may use it: clients run in browsers, too.
-    const fn allows_cors(self) -> bool {
-        matches!(self, Self::Metadata { .. } | Self::Jwks | Self::Token | Self::Register | Self::Revoke)
-    }
-}
+/// The endpoints beside the metadata: path, allowed methods, and whether other origins may use it, since clients run in
+/// browsers, too.
+const ENDPOINTS: [(&str, Endpoint, &str, bool); 7] = [
+    ("/jwks", Endpoint::Jwks, READ, true),
+    ("/authorize", Endpoint::Authorize, "GET, HEAD, POST", false),
+    (ABOUT, Endpoint::About, READ, false),
+    ("/token", Endpoint::Token, "POST", true),
+    ("/register", Endpoint::Register, "POST", true),
+    ("/revoke", Endpoint::Revoke, "POST", true),
+    ("/introspect", Endpoint::Introspect, "POST", false),
+];
 
 impl Issuer {
     /// A new authorization server with a new key.
@@ -112,7 +123,7 @@ impl Issuer {
         let server = Server {
             name: settings.issuer(),
             resource_server: Arc::new(Client::with_secret(RESOURCE_SERVER, secret).without_grants()),
-            fetching: AtomicUsize::new(0),
+            fetching: Semaphore::new(clients::MOST_FETCHES),
             state: Mutex::new(State::new()?),
             settings,
         };
@@ -160,7 +171,7 @@ impl Issuer {
 
     /// The paths that this server answers.
     pub fn paths(&self) -> Vec<String> {
-        self.0.endpoints().into_iter().map(|(path, _)| path).collect()
+        self.0.endpoints().map(|(path, ..)| path).collect()
     }
 
     /// Answers a request. Other paths than [`paths`](Self::paths) are not found.
@@ -171,26 +182,13 @@ impl Issuer {
 }
 
 impl Server {
-    fn endpoints(&self) -> Vec<(String, Endpoint)> {
-        let places = metadata::places(&self.settings).into_iter();
-        let mut places: Vec<_> = places.map(|(path, openid)| (path, Endpoint::Metadata { openid })).collect();
-        let fixed = [
-            ("/jwks", Endpoint::Jwks),
-            ("/authorize", Endpoint::Authorize),
-            (ABOUT, Endpoint::About),
-            ("/token", Endpoint::Token),
-            ("/register", Endpoint::Register),
-            ("/revoke", Endpoint::Revoke),
-            ("/introspect", Endpoint::Introspect),
-        ];
-        let there = |place| place != Endpoint::Register || !self.breaks(Fault::NoRegistration);
-        places.extend(
-            fixed
-                .into_iter()
-                .filter(|(_, place)| there(*place))
-                .map(|(path, place)| (path.to_owned(), place)),
-        );
-        places
+    fn endpoints(&self) -> impl Iterator<Item = (String, Endpoint, &'static str, bool)> {
+        let metadata = metadata::places(&self.settings).into_iter();
+        let metadata = metadata.map(|(path, openid)| (path, Endpoint::Metadata { openid }, READ, true));
+        let registers = !self.breaks(Fault::NoRegistration);
+        let others = ENDPOINTS.into_iter().filter(move |row| registers || row.1 != Endpoint::Register);
+        metadata
+            .chain(others.map(|(path, endpoint, methods, cors)| (path.to_owned(), endpoint, methods, cors)))
     }
 
     async fn answer(&self, request: Request<Bytes>, now: Seconds) -> Response<Bytes> {
@@ -198,41 +196,44 @@ impl Server {
             tokio::time::sleep(delay).await;
         }
         let (head, body) = request.into_parts();
-        let found = self.endpoints().into_iter().find(|(path, _)| path == head.uri.path());
-        let Some((_, place)) = found else {
+        let found = self.endpoints().find(|(path, ..)| path == head.uri.path());
+        let Some((_, endpoint, methods, cors)) = found else {
             return respond::empty(StatusCode::NOT_FOUND);
         };
-        let methods = place.methods();
-        let mut response = if head.method == Method::OPTIONS && place.allows_cors() {
+        let mut response = if head.method == Method::OPTIONS && cors {
             respond::preflight(methods)
         } else if !methods.split(", ").any(|method| head.method.as_str() == method) {
             respond::not_allowed(methods)
         } else if body.len() > LONGEST_BODY {
             respond::empty(StatusCode::PAYLOAD_TOO_LARGE)
         } else {
-            self.answer_at(place, &head, &body, now).await
+            let exchange = Exchange { server: self, head: &head, body: &body, now };
+            exchange.answer(endpoint).await.unwrap_or_else(|refusal| refusal.answer())
         };
-        if place.allows_cors() {
+        if cors {
             respond::expose(response.headers_mut());
         }
         response
     }
+}
 
-    async fn answer_at(&self, place: Endpoint, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
-        match place {
-            Endpoint::Metadata { openid } => metadata::answer(&self.settings, openid),
-            Endpoint::Jwks => respond::json(&self.state().keys.published()),
-            Endpoint::About => authorize::about(&self.settings),
-            Endpoint::Authorize => authorize::answer(self, head, body, now).await,
+impl Exchange<'_> {
+    async fn answer(self, endpoint: Endpoint) -> Answer {
+        let server = self.server;
+        match endpoint {
+            Endpoint::Metadata { openid } => Ok(metadata::answer(&server.settings, openid)),
+            Endpoint::Jwks => Ok(respond::json(&server.state().keys.published())),
+            Endpoint::About => Ok(authorize::about(&server.settings)),
+            Endpoint::Authorize => Ok(authorize::answer(self).await),
             Endpoint::Token => {
-                if self.breaks(Fault::HangingToken) {
+                if server.breaks(Fault::HangingToken) {
                     tokio::time::sleep(HANG).await;
                 }
-                token::answer(self, head, body, now)
+                Ok(token::answer(self))
             }
-            Endpoint::Register => clients::register(self, head, body, now),
-            Endpoint::Revoke => issued_tokens::revocation(self, head, body, now),
-            Endpoint::Introspect => issued_tokens::introspection(self, head, body, now),
+            Endpoint::Register => clients::register(self),
+            Endpoint::Revoke => issued_tokens::revoke(self),
+            Endpoint::Introspect => issued_tokens::introspect(self),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Authorization responses: redirects to the client.
 
 use bytes::Bytes;
-use http::{Method, Response};
+use http::Response;
 use refmcp_auth::Seconds;
 use refmcp_auth::dpop::token_digest;
 use refmcp_auth::random::random_token;
@@ -11,7 +11,7 @@ use super::request::{AuthorizationRequest, RedirectTarget};
 use crate::faults::Fault;
 use crate::metadata::OTHER_ISSUER;
 use crate::respond::{self, ErrorResponse};
-use crate::serve::Server;
+use crate::serve::Exchange;
 use crate::state::{Authorization, Code};
 use crate::token::{self, REFRESH};
 
@@ -19,26 +19,20 @@ use crate::token::{self, REFRESH};
 pub(crate) const CODE_LIFETIME: Seconds = 60;
 
 /// Grants the request: redirects with a code.
-pub(crate) fn allow(
-    server: &Server,
-    method: &Method,
-    asked: AuthorizationRequest,
-    subject: String,
-    now: Seconds,
-) -> Response<Bytes> {
+pub(crate) fn allow(exchange: Exchange<'_>, asked: AuthorizationRequest, subject: String) -> Response<Bytes> {
     let place = asked.place.clone();
-    match new_code(server, asked, subject, now) {
-        Ok(code) => send(server, method, &place, &[("code", &code)]),
-        Err(refusal) => refuse(server, method, &place, &refusal),
+    match new_code(exchange, asked, subject) {
+        Ok(code) => send(exchange, &place, &[("code", &code)]),
+        Err(refusal) => refuse(exchange, &place, &refusal),
     }
 }
 
 fn new_code(
-    server: &Server,
+    exchange: Exchange<'_>,
     asked: AuthorizationRequest,
     subject: String,
-    now: Seconds,
 ) -> Result<String, ErrorResponse> {
+    let Exchange { server, now, .. } = exchange;
     let code = random_token().map_err(|fault| ErrorResponse::server_error(fault.to_string()))?;
     let granted = Authorization {
         client_id: asked.client.id.clone(),
@@ -68,8 +62,7 @@ fn new_code(
 
 /// Denies the request: redirects with an error.
 pub(crate) fn refuse(
-    server: &Server,
-    method: &Method,
+    exchange: Exchange<'_>,
     place: &RedirectTarget,
     refusal: &ErrorResponse,
 ) -> Response<Bytes> {
@@ -77,11 +70,12 @@ pub(crate) fn refuse(
     if let Some(description) = &refusal.error.error_description {
         pairs.push(("error_description", description));
     }
-    send(server, method, place, &pairs)
+    send(exchange, place, &pairs)
 }
 
 /// Redirects with these parameters, the `state` of the request and `iss` (RFC 9207).
-fn send(server: &Server, method: &Method, place: &RedirectTarget, words: &[(&str, &str)]) -> Response<Bytes> {
+fn send(exchange: Exchange<'_>, place: &RedirectTarget, words: &[(&str, &str)]) -> Response<Bytes> {
+    let server = exchange.server;
     let Ok(mut url) = Url::parse(&place.redirect_uri) else {
         // It was parsed when the request was checked.
         return ErrorResponse::server_error("the redirect URI is none").answer();
@@ -99,5 +93,5 @@ fn send(server: &Server, method: &Method, place: &RedirectTarget, words: &[(&str
             query.append_pair("iss", &server.name);
         }
     }
-    respond::redirect(method, url.as_str())
+    respond::redirect(&exchange.head.method, url.as_str())
 }

@@ -5,7 +5,6 @@
 
 use bytes::Bytes;
 use http::header::{self, HeaderMap};
-use http::request::Parts;
 use http::{Response, StatusCode};
 use refmcp_auth::dpop::token_digest;
 use refmcp_auth::random::random_token;
@@ -15,7 +14,7 @@ use super::request::AuthorizationRequest;
 use super::{DEFAULT_USER, answer, page};
 use crate::form;
 use crate::respond::{self, ErrorResponse};
-use crate::serve::Server;
+use crate::serve::{Exchange, Server};
 use crate::state::Consent;
 use crate::subject;
 
@@ -23,20 +22,14 @@ use crate::subject;
 pub(crate) const PAGE_LIFETIME: Seconds = 600;
 
 /// Shows the consent page.
-pub(crate) fn ask(
-    server: &Server,
-    head: &Parts,
-    asked: AuthorizationRequest,
-    now: Seconds,
-) -> Response<Bytes> {
+pub(crate) fn ask(exchange: Exchange<'_>, asked: AuthorizationRequest) -> Response<Bytes> {
+    let Exchange { server, head, now, .. } = exchange;
     let cookie = cookie(server, &head.headers);
     let made = cookie.map_or_else(random_token, Ok).and_then(|browser| Ok((browser, random_token()?)));
     let Ok((browser, token)) = made else {
         return ErrorResponse::server_error("the system gives no random bytes").answer();
     };
-    let hint = asked.login_hint.as_deref().and_then(subject::person);
-    let user = hint.unwrap_or_else(|| DEFAULT_USER.to_owned());
-    let mut response = page::consent(&asked, &server.name, &token, &user);
+    let mut response = page::consent(&asked, &server.name, &token);
     let secure = server.settings.origin.scheme() == "https";
     // The `__Host-` prefix makes browsers enforce TLS, this host and the path `/`.
     let rest = if secure { "Path=/; Secure" } else { "Path=/authorize" };
@@ -49,8 +42,9 @@ pub(crate) fn ask(
 }
 
 /// Takes the decision of the form.
-pub(crate) fn decide(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
-    let form = match form::read(head, body) {
+pub(crate) fn decide(exchange: Exchange<'_>) -> Response<Bytes> {
+    let Exchange { server, head, now, .. } = exchange;
+    let form = match form::read(exchange) {
         Ok(form) => form,
         Err(refusal) => return page::error_with(refusal.status, &refusal.error.to_string()),
     };
@@ -76,12 +70,12 @@ pub(crate) fn decide(server: &Server, head: &Parts, body: &Bytes, now: Seconds) 
     };
     if decision == "deny" {
         let denied = ErrorResponse::new("access_denied", "the person said no");
-        return answer::refuse(server, &head.method, &asked.place, &denied);
+        return answer::refuse(exchange, &asked.place, &denied);
     }
     let Some(user) = subject::person(form.get("user").unwrap_or(DEFAULT_USER)) else {
         return page::error("the user name is too long, or not one that a person has");
     };
-    answer::allow(server, &head.method, asked, user, now)
+    answer::allow(exchange, asked, user)
 }
 
 /// The request of an open consent page, if this browser opened it.

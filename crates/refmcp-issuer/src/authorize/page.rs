@@ -32,12 +32,7 @@ const NOTE: &str = "This is the authorization server that is built into refmcp. 
 const SAME_ORIGIN: &str = "<meta name=\"referrer\" content=\"same-origin\">\n";
 
 /// The consent page.
-pub(super) fn consent(
-    asked: &AuthorizationRequest,
-    issuer: &str,
-    token: &str,
-    user: &str,
-) -> Response<Bytes> {
+pub(super) fn consent(asked: &AuthorizationRequest, issuer: &str, token: &str) -> Response<Bytes> {
     let redirect = Url::parse(&asked.place.redirect_uri).ok();
     let client = &asked.client;
     let name = client.name.as_deref().map(str::trim).filter(|name| !name.is_empty()).unwrap_or(&client.id);
@@ -74,7 +69,7 @@ pub(super) fn consent(
          </form>\n",
         name = escape(name),
         token = escape(token),
-        user = escape(user),
+        user = escape(&asked.expected_user()),
     );
     let form_action = redirect.as_ref().map(source).unwrap_or_default();
     let page =

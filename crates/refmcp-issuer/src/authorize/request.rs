@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use refmcp_auth::{Scopes, Seconds, pkce};
+use refmcp_auth::{Scopes, pkce};
 
+use super::DEFAULT_USER;
 use crate::clients::{self, Client};
 use crate::form::Form;
 use crate::respond::ErrorResponse;
-use crate::serve::Server;
+use crate::serve::{Exchange, Server};
+use crate::subject;
 use crate::token::CODE;
 
 /// Limit of a request in bytes.
@@ -27,6 +29,14 @@ pub(crate) struct AuthorizationRequest {
     pub(crate) jkt: Option<String>,
 }
 
+impl AuthorizationRequest {
+    /// The user who is expected to log in, or the default one.
+    pub(crate) fn expected_user(&self) -> String {
+        let hint = self.login_hint.as_deref().and_then(subject::person);
+        hint.unwrap_or_else(|| DEFAULT_USER.to_owned())
+    }
+}
+
 /// Where the response is sent.
 #[derive(Clone)]
 pub(crate) struct RedirectTarget {
@@ -43,11 +53,9 @@ pub(crate) enum RequestError {
 }
 
 /// Reads a request.
-pub(crate) async fn read(
-    server: &Server,
-    query: &str,
-    now: Seconds,
-) -> Result<AuthorizationRequest, RequestError> {
+pub(crate) async fn read(exchange: Exchange<'_>) -> Result<AuthorizationRequest, RequestError> {
+    let Exchange { server, now, .. } = exchange;
+    let query = exchange.head.uri.query().unwrap_or_default();
     let unproven = |what: &str| RequestError::Untrusted(what.to_owned());
     if query.len() > LONGEST {
         return Err(unproven("the request is too long"));
@@ -83,10 +91,8 @@ fn rest(server: &Server, client: Arc<Client>, form: &Form) -> Result<Authorizati
         return Err(ErrorResponse::new("request_not_supported", "requests in a token are not taken"));
     }
     if !client.may_use(CODE) {
-        return Err(ErrorResponse::new(
-            "unauthorized_client",
-            "the client has not registered authorization_code",
-        ));
+        let what = "the client has not registered authorization_code";
+        return Err(ErrorResponse::new("unauthorized_client", what));
     }
     let challenge = form.need("code_challenge")?;
     if form.get("code_challenge_method") != Some(pkce::S256) {

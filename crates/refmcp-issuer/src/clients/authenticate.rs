@@ -5,17 +5,16 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{self, HeaderMap};
-use refmcp_auth::claims::Audience;
 use refmcp_auth::jose::{Algorithm, Jws};
 use refmcp_auth::{Seconds, Secret};
-use serde::Deserialize;
 use url::form_urlencoded;
 
 use super::{Client, Method, Origin, known};
 use crate::form::Form;
 use crate::respond::ErrorResponse;
-use crate::serve::Server;
+use crate::serve::Exchange;
 use crate::state::State;
+use crate::token::Assertion;
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
@@ -35,13 +34,9 @@ enum Proof {
 }
 
 /// Authenticates the client of a request. A client without credentials is accepted if it [is public](Client::is_public).
-pub(crate) fn authenticate(
-    server: &Server,
-    headers: &HeaderMap,
-    form: &Form,
-    now: Seconds,
-) -> Result<Arc<Client>, ErrorResponse> {
-    let (id, proof) = read(headers, form)?;
+pub(crate) fn authenticate(exchange: Exchange<'_>, form: &Form) -> Result<Arc<Client>, ErrorResponse> {
+    let Exchange { server, now, .. } = exchange;
+    let (id, proof) = read(&exchange.head.headers, form)?;
     // Any origin may read the response, so it does not depend on what is at the URL of a client id.
     let client = known(server, &id, now).ok_or_else(|| unproven("the client is not known here"))?;
     match (&proof, client.method) {
@@ -51,7 +46,7 @@ pub(crate) fn authenticate(
         }
         (Proof::Post(given), Method::Post | Method::BasicOrPost) => check_secret(&client, &[given])?,
         (Proof::Assertion(assertion), Method::PrivateKeyJwt) => {
-            check_assertion(server, &client, assertion.reveal(), now)?;
+            check_assertion(exchange, &client, assertion.reveal())?;
         }
         _ => return Err(unproven("the client proves who it is in another way than it has registered")),
     }
@@ -68,6 +63,10 @@ fn unproven(what: impl Into<String>) -> ErrorResponse {
     ErrorResponse::new("invalid_client", what)
 }
 
+fn contradictory(what: &str) -> ErrorResponse {
+    ErrorResponse::new("invalid_request", what)
+}
+
 fn read(headers: &HeaderMap, form: &Form) -> Result<(String, Proof), ErrorResponse> {
     let named = form.get("client_id");
     let mut found: Vec<(String, Proof)> = Vec::new();
@@ -79,7 +78,7 @@ fn read(headers: &HeaderMap, form: &Form) -> Result<(String, Proof), ErrorRespon
     }
     if let Some(assertion) = form.get("client_assertion") {
         if form.get("client_assertion_type") != Some(JWT_BEARER) {
-            return Err(ErrorResponse::new("invalid_request", "client_assertion_type is not known"));
+            return Err(contradictory("client_assertion_type is not known"));
         }
         let id = match named {
             Some(id) => id.to_owned(),
@@ -88,16 +87,12 @@ fn read(headers: &HeaderMap, form: &Form) -> Result<(String, Proof), ErrorRespon
         found.push((id, Proof::Assertion(Secret::new(assertion))));
     }
     if found.len() > 1 {
-        return Err(ErrorResponse::new(
-            "invalid_request",
-            "the client proves who it is in more than one way",
-        ));
+        return Err(contradictory("the client proves who it is in more than one way"));
     }
     match (found.pop(), named) {
-        (Some((id, _)), Some(named)) if id != named => Err(ErrorResponse::new(
-            "invalid_request",
-            "client_id is another than in the Authorization header",
-        )),
+        (Some((id, _)), Some(named)) if id != named => {
+            Err(contradictory("client_id is another than in the Authorization header"))
+        }
         (Some(found), _) => Ok(found),
         (None, Some(named)) => Ok((named.to_owned(), Proof::Nothing)),
         (None, None) => Err(unproven("the request does not say which client it comes from")),
@@ -108,8 +103,8 @@ fn read(headers: &HeaderMap, form: &Form) -> Result<(String, Proof), ErrorRespon
 fn basic(headers: &HeaderMap) -> Result<Option<(String, Proof)>, ErrorResponse> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let (Some(value), None) = (given.next(), given.next()) else {
-        let several = headers.get_all(header::AUTHORIZATION).iter().count() > 1;
-        let refusal = || ErrorResponse::new("invalid_request", "there is more than one Authorization header");
+        let several = headers.contains_key(header::AUTHORIZATION);
+        let refusal = || contradictory("there is more than one Authorization header");
         return if several { Err(refusal()) } else { Ok(None) };
     };
     let wrong = || unproven("the Authorization header is not that of a client");
@@ -131,16 +126,6 @@ fn decode(text: &str) -> String {
     first.map_or_else(|| text.to_owned(), |(_, value)| value.into_owned())
 }
 
-#[derive(Deserialize)]
-struct Assertion {
-    iss: String,
-    sub: String,
-    aud: Audience,
-    exp: Seconds,
-    nbf: Option<Seconds>,
-    jti: Option<String>,
-}
-
 fn subject_of(assertion: &str) -> Result<String, ErrorResponse> {
     let claims = Jws::parse(assertion).and_then(|jws| jws.claims_unchecked::<Assertion>());
     claims
@@ -148,12 +133,8 @@ fn subject_of(assertion: &str) -> Result<String, ErrorResponse> {
         .map_err(|fault| unproven(format!("the client's assertion is bad: {fault}")))
 }
 
-fn check_assertion(
-    server: &Server,
-    client: &Client,
-    assertion: &str,
-    now: Seconds,
-) -> Result<(), ErrorResponse> {
+fn check_assertion(exchange: Exchange<'_>, client: &Client, assertion: &str) -> Result<(), ErrorResponse> {
+    let Exchange { server, now, .. } = exchange;
     let bad = |what: &str| unproven(format!("the client's assertion is bad: {what}"));
     let jws = Jws::parse(assertion).map_err(|fault| bad(&fault.to_string()))?;
     let claims: Assertion =

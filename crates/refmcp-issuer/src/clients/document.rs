@@ -1,7 +1,6 @@
 //! Client ID metadata documents.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use http::{Request, Response, StatusCode, header};
@@ -9,10 +8,12 @@ use refmcp_auth::fetch::Fetch;
 use refmcp_auth::metadata::ClientMetadata;
 use refmcp_auth::{Seconds, uri};
 use serde::Deserialize;
+use tokio::sync::Semaphore;
 use url::Url;
 
 use super::{Client, Origin, register};
 use crate::faults::Fault;
+use crate::form::media_type;
 use crate::serve::Server;
 
 /// Limit of a document in bytes. Authors are told that 5 KiB are safe; keys take more.
@@ -26,7 +27,7 @@ const REMEMBERED: Seconds = 300;
 const REMEMBERED_FAILURE: Seconds = 10;
 
 /// Limit of concurrent fetches, which any request can trigger.
-const AT_ONCE: usize = 16;
+pub(crate) const MOST_FETCHES: usize = 16;
 
 /// The known client of an id. A client with a document counts only after a user has allowed it. Nothing is fetched, so that a
 /// page cannot probe the network through the response.
@@ -101,34 +102,17 @@ fn check_url(id: &str, near: bool) -> Result<Url, String> {
 
 async fn fetch_document(
     fetch: &dyn Fetch,
-    fetching: &AtomicUsize,
+    fetching: &Semaphore,
     id: &str,
     url: &Url,
 ) -> Result<Arc<Client>, String> {
-    let _turn = FetchPermit::take(fetching).ok_or("too many documents are being fetched; try again")?;
+    let _permit = fetching.try_acquire().map_err(|_| "too many documents are being fetched; try again")?;
     let request = Request::get(url.as_str()).header(header::ACCEPT, "application/json").body(Bytes::new());
     let request = request.map_err(|_| "the client's id is not a URL that can be fetched")?;
     let response = fetch.fetch(request).await;
     let response =
         response.map_err(|fault| format!("the client's document could not be fetched: {fault}"))?;
     read(id, &response).map(Arc::new)
-}
-
-/// A permit for a fetch; dropping it releases it.
-struct FetchPermit<'a>(&'a AtomicUsize);
-
-impl<'a> FetchPermit<'a> {
-    fn take(fetching: &'a AtomicUsize) -> Option<Self> {
-        // The count includes this permit; one too many is released again here.
-        let turn = Self(fetching);
-        (fetching.fetch_add(1, Ordering::AcqRel) < AT_ONCE).then_some(turn)
-    }
-}
-
-impl Drop for FetchPermit<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
 }
 
 #[derive(Deserialize)]
@@ -144,8 +128,7 @@ fn read(id: &str, response: &Response<Bytes>) -> Result<Client, String> {
     if response.status() != StatusCode::OK {
         return Err(wrong(&format!("is answered with {}", response.status().as_u16())));
     }
-    let kind = response.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let kind = media_type(response.headers());
     if !(kind == "application/json" || kind.starts_with("application/") && kind.ends_with("+json")) {
         return Err(wrong("is not application/json"));
     }
@@ -200,12 +183,16 @@ mod tests {
         assert!(check_url(&format!("https://app.example/{}", "a".repeat(LONGEST_ID)), false).is_err());
     }
 
-    #[test]
-    fn fetch_permits_are_released() {
-        let fetching = AtomicUsize::new(0);
-        let turns: Vec<_> = (0..AT_ONCE).map(|_| FetchPermit::take(&fetching).unwrap()).collect();
-        assert!(FetchPermit::take(&fetching).is_none());
-        drop(turns);
-        assert!(FetchPermit::take(&fetching).is_some());
+    #[tokio::test]
+    async fn a_document_is_not_fetched_beside_too_many_others() {
+        let fetch = crate::InProcessFetch::new(crate::tests::world().issuer, None);
+        let (fetching, url) = (Semaphore::new(1), Url::parse("https://app.example/client.json").unwrap());
+        let held = fetching.try_acquire().unwrap();
+        let refused = fetch_document(&fetch, &fetching, url.as_str(), &url).await.unwrap_err();
+        assert!(refused.starts_with("too many documents"), "{refused}");
+        drop(held);
+        let failed = fetch_document(&fetch, &fetching, url.as_str(), &url).await.unwrap_err();
+        assert!(failed.contains("could not be fetched"), "{failed}");
+        assert_eq!(fetching.available_permits(), 1);
     }
 }

@@ -7,7 +7,7 @@ mod register;
 mod registry;
 
 pub(crate) use authenticate::{SKEW, authenticate};
-pub(crate) use document::{find, known};
+pub(crate) use document::{MOST_FETCHES, find, known};
 pub use redirect::Redirects;
 pub(crate) use register::register;
 pub(crate) use registry::Registry;

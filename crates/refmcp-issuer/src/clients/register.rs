@@ -1,16 +1,15 @@
 //! The registration endpoint (RFC 7591).
 
-use bytes::Bytes;
-use http::request::Parts;
-use http::{Response, StatusCode, header};
+use http::StatusCode;
 use refmcp_auth::metadata::{ClientMetadata, ClientRegistration};
 use refmcp_auth::random::random_token;
-use refmcp_auth::{Seconds, Secret, uri};
+use refmcp_auth::{Secret, uri};
 use serde_json::Map;
 
 use super::{Client, Method, Origin, Redirects, redirect};
+use crate::form::media_type;
 use crate::respond::{self, ErrorResponse};
-use crate::serve::Server;
+use crate::serve::{Answer, Exchange};
 use crate::token::{CODE, REFRESH};
 
 /// Limit of a registration in bytes.
@@ -26,25 +25,9 @@ const LONGEST_NAME: usize = 200;
 const BOUND: &str = "dpop_bound_access_tokens";
 
 /// Registers a client.
-pub(crate) fn register(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
-    match try_register(server, head, body, now) {
-        Ok(registered) => {
-            tracing::debug!(client = registered.client_id, "a client has registered");
-            respond::private_json(StatusCode::CREATED, &registered)
-        }
-        Err(refusal) => refusal.answer(),
-    }
-}
-
-fn try_register(
-    server: &Server,
-    head: &Parts,
-    body: &Bytes,
-    now: Seconds,
-) -> Result<ClientRegistration, ErrorResponse> {
-    let given = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let essence = given.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    if !essence.eq_ignore_ascii_case("application/json") {
+pub(crate) fn register(exchange: Exchange<'_>) -> Answer {
+    let Exchange { server, head, body, now } = exchange;
+    if media_type(&head.headers) != "application/json" {
         let what = "the body must be application/json";
         return Err(unfit(what).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE));
     }
@@ -78,7 +61,8 @@ fn try_register(
         },
     };
     server.state().clients.insert(client, now);
-    Ok(registered)
+    tracing::debug!(client = registered.client_id, "a client has registered");
+    Ok(respond::private_json(StatusCode::CREATED, &registered))
 }
 
 /// The position of a JSON error; the text is not quoted.

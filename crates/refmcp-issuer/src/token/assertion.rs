@@ -1,17 +1,16 @@
 //! The JWT bearer grant: an identity provider's assertion about an employee (ID-JAG), or a platform's about a workload.
 
-use http::HeaderMap;
 use refmcp_auth::claims::Audience;
 use refmcp_auth::jose::{Algorithm, Jws};
 use refmcp_auth::metadata::TokenResponse;
 use refmcp_auth::{Scopes, Seconds};
 use serde::Deserialize;
 
-use super::issue::{fewer, issue, new_family};
-use super::{JWT_BEARER, TokenRequest, check_client, grants, invalid};
-use crate::clients::{Client, SKEW, authenticate};
+use super::issue::{fewer, new_family};
+use super::{JWT_BEARER, TokenRequest, grants, invalid};
+use crate::clients::{Client, SKEW};
 use crate::respond::ErrorResponse;
-use crate::serve::Server;
+use crate::serve::{Exchange, Server};
 use crate::settings::TrustedIssuer;
 use crate::state::Authorization;
 use crate::subject;
@@ -19,47 +18,37 @@ use crate::subject;
 /// The `typ` of an ID-JAG.
 const ID_JAG: &str = "oauth-id-jag+jwt";
 
+/// The claims of an assertion: the grant, or what a client authenticates itself with.
 #[derive(Deserialize)]
-struct Assertion {
-    iss: String,
-    sub: String,
-    aud: Audience,
-    exp: Seconds,
-    nbf: Option<Seconds>,
+pub(crate) struct Assertion {
+    pub(crate) iss: String,
+    pub(crate) sub: String,
+    pub(crate) aud: Audience,
+    pub(crate) exp: Seconds,
+    pub(crate) nbf: Option<Seconds>,
     iat: Option<Seconds>,
-    jti: Option<String>,
+    pub(crate) jti: Option<String>,
     client_id: Option<String>,
     resource: Option<Audience>,
     scope: Option<String>,
 }
 
 /// Issues tokens for an assertion.
-pub(super) fn grant(
-    server: &Server,
-    headers: &HeaderMap,
-    request: &TokenRequest<'_>,
-) -> Result<TokenResponse, ErrorResponse> {
-    let text = request.form.need("assertion")?;
-    let jws = Jws::parse(text).map_err(|fault| invalid(format!("the assertion is bad: {fault}")))?;
+pub(super) fn grant(request: &TokenRequest<'_>) -> Result<TokenResponse, ErrorResponse> {
+    let form = request.form;
+    let jws = Jws::parse(form.need("assertion")?);
+    let jws = jws.map_err(|fault| invalid(format!("the assertion is bad: {fault}")))?;
     let about_employee = jws.header().is_one_of(&[ID_JAG]);
-    let named = request.form.get("client_id").is_some()
-        || request.form.get("client_assertion").is_some()
-        || headers.contains_key(http::header::AUTHORIZATION);
+    let named = form.get("client_id").is_some()
+        || form.get("client_assertion").is_some()
+        || request.exchange.head.headers.contains_key(http::header::AUTHORIZATION);
     // A workload is identified by its assertion and needs no client id.
-    let client = if about_employee || named {
-        let client = authenticate(server, headers, request.form, request.now)?;
-        check_client(&client, JWT_BEARER, request)?;
-        Some(client)
-    } else {
-        None
-    };
+    let client = (about_employee || named).then(|| request.client(JWT_BEARER)).transpose()?;
     let granted = match client.as_deref() {
-        Some(client) if about_employee => employee(server, client, &jws, request)?,
-        client => workload(server, client, &jws, request)?,
+        Some(client) if about_employee => employee(client, &jws, request)?,
+        client => workload(client, &jws, request)?,
     };
-    let mut state = server.state();
-    request.use_proof(&mut state.proofs)?;
-    issue(server, &mut state, &granted, &granted.scopes, request.now)
+    grants::issue_once(&granted, request)
 }
 
 /// Verifies an assertion of a trusted issuer.
@@ -92,16 +81,16 @@ fn check(
 
 /// The authorization of an ID-JAG.
 fn employee(
-    server: &Server,
     client: &Client,
     jws: &Jws<'_>,
     request: &TokenRequest<'_>,
 ) -> Result<Authorization, ErrorResponse> {
+    let Exchange { server, now, .. } = request.exchange;
     if client.is_public() {
         return Err(ErrorResponse::new("unauthorized_client", "the client has no credentials"));
     }
     let trusted = &server.settings.identity_providers;
-    let claims = check(jws, trusted, |audience| audience == server.name, request.now)?;
+    let claims = check(jws, trusted, |audience| audience == server.name, now)?;
     let bad = |what: &str| invalid(format!("the assertion is bad: {what}"));
     if claims.client_id.as_deref() != Some(client.id.as_str()) {
         return Err(bad("it was given to another client"));
@@ -113,7 +102,7 @@ fn employee(
     let jti = claims.jti.as_deref().filter(|jti| jti.len() <= 256).ok_or_else(|| bad("it has no jti"))?;
     let signer = format!("provider {}", claims.iss);
     let until = claims.exp.saturating_add(SKEW);
-    server.state().assertions.take(&signer, jti, until, request.now).map_err(|why| why.answer(bad))?;
+    server.state().assertions.take(&signer, jti, until, now).map_err(|why| why.answer(bad))?;
     Ok(Authorization {
         client_id: client.id.clone(),
         subject: subject::employee(&claims.iss, &claims.sub),
@@ -152,17 +141,17 @@ fn employee_scopes(
 
 /// The authorization of a workload. Platforms hand out assertions that are used until they expire.
 fn workload(
-    server: &Server,
     client: Option<&Client>,
     jws: &Jws<'_>,
     request: &TokenRequest<'_>,
 ) -> Result<Authorization, ErrorResponse> {
+    let Exchange { server, now, .. } = request.exchange;
     let endpoint = server.settings.endpoint("/token");
     let trusted = &server.settings.workload_issuers;
     let is_ours = |audience: &str| audience == server.name || audience == endpoint;
-    let claims = check(jws, trusted, is_ours, request.now)?;
+    let claims = check(jws, trusted, is_ours, now)?;
     let subject = subject::workload(&claims.iss, &claims.sub);
     // Without a client id, the workload is its own client; no registration can have that name.
     let client_id = client.map_or_else(|| subject.clone(), |client| client.id.clone());
-    grants::without_consent(server, client_id, subject, request)
+    grants::without_consent(client_id, subject, request)
 }

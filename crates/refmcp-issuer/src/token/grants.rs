@@ -9,17 +9,13 @@ use super::{TokenRequest, invalid};
 use crate::clients::Client;
 use crate::faults::Fault;
 use crate::respond::ErrorResponse;
-use crate::serve::Server;
+use crate::serve::Exchange;
 use crate::state::Authorization;
 use crate::subject;
 
 /// Redeems a code.
-pub(super) fn code(
-    server: &Server,
-    client: &Client,
-    request: &TokenRequest<'_>,
-) -> Result<TokenResponse, ErrorResponse> {
-    let (form, now) = (request.form, request.now);
+pub(super) fn code(client: &Client, request: &TokenRequest<'_>) -> Result<TokenResponse, ErrorResponse> {
+    let (form, Exchange { server, now, .. }) = (request.form, request.exchange);
     let digest = token_digest(form.need("code")?);
     let verifier = form.need("code_verifier")?;
     let mut state = server.state();
@@ -55,12 +51,8 @@ pub(super) fn code(
 }
 
 /// Issues new tokens and invalidates the refresh token. A second use means that it leaked, and revokes the whole family.
-pub(super) fn refresh(
-    server: &Server,
-    client: &Client,
-    request: &TokenRequest<'_>,
-) -> Result<TokenResponse, ErrorResponse> {
-    let (form, now) = (request.form, request.now);
+pub(super) fn refresh(client: &Client, request: &TokenRequest<'_>) -> Result<TokenResponse, ErrorResponse> {
+    let (form, Exchange { server, now, .. }) = (request.form, request.exchange);
     let digest = token_digest(form.need("refresh_token")?);
     if server.breaks(Fault::RefuseRefresh) {
         return Err(invalid("refresh tokens are refused on request"));
@@ -107,26 +99,33 @@ fn narrowed(granted: &Scopes, wanted: Option<&str>) -> Result<Scopes, ErrorRespo
 
 /// Issues an access token without a refresh token, since the client can repeat the request at any time.
 pub(super) fn client_credentials(
-    server: &Server,
     client: &Client,
     request: &TokenRequest<'_>,
 ) -> Result<TokenResponse, ErrorResponse> {
     if client.is_public() {
         return Err(ErrorResponse::new("unauthorized_client", "the client has no credentials"));
     }
-    let granted = without_consent(server, client.id.clone(), subject::client(&client.id), request)?;
+    issue_once(&without_consent(client.id.clone(), subject::client(&client.id), request)?, request)
+}
+
+/// Issues the tokens of an authorization that comes of this request alone.
+pub(super) fn issue_once(
+    granted: &Authorization,
+    request: &TokenRequest<'_>,
+) -> Result<TokenResponse, ErrorResponse> {
+    let Exchange { server, now, .. } = request.exchange;
     let mut state = server.state();
     request.use_proof(&mut state.proofs)?;
-    issue(server, &mut state, &granted, &granted.scopes, request.now)
+    issue(server, &mut state, granted, &granted.scopes, now)
 }
 
 /// The authorization of a request that needs no consent.
 pub(super) fn without_consent(
-    server: &Server,
     client_id: String,
     subject: String,
     request: &TokenRequest<'_>,
 ) -> Result<Authorization, ErrorResponse> {
+    let server = request.exchange.server;
     let (resource, scopes) = server.requested(request.form)?;
     Ok(Authorization {
         client_id,

@@ -4,12 +4,13 @@ mod assertion;
 mod grants;
 mod issue;
 
+pub(crate) use assertion::Assertion;
 pub(crate) use issue::{fewer, new_family};
 
+use std::sync::Arc;
+
 use bytes::Bytes;
-use http::request::Parts;
-use http::{HeaderMap, HeaderName, Response, StatusCode};
-use refmcp_auth::Seconds;
+use http::{HeaderName, Response, StatusCode};
 use refmcp_auth::dpop::{self, ProofContext, ProofError, VerifiedProof};
 use refmcp_auth::metadata::TokenResponse;
 use refmcp_auth::resource::ReplayCache;
@@ -19,7 +20,7 @@ use crate::clients::{Client, authenticate};
 use crate::faults::Fault;
 use crate::form::{self, Form};
 use crate::respond::{self, ErrorResponse};
-use crate::serve::Server;
+use crate::serve::Exchange;
 
 /// The authorization code grant type.
 pub(crate) const CODE: &str = "authorization_code";
@@ -31,19 +32,17 @@ pub(crate) const CLIENT_CREDENTIALS: &str = "client_credentials";
 pub(crate) const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /// Answers a token request.
-pub(crate) fn answer(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Response<Bytes> {
+pub(crate) fn answer(exchange: Exchange<'_>) -> Response<Bytes> {
+    let server = exchange.server;
     if server.breaks(Fault::HtmlTokenResponse) {
         let page = "<!doctype html><title>Welcome</title><p>This is not what you asked for.";
         return respond::typed(StatusCode::OK, "text/html; charset=utf-8", page);
     }
     if server.breaks(Fault::ServerErrorToken) {
-        return respond::typed(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "text/plain; charset=utf-8",
-            "broken on request",
-        );
+        let status = StatusCode::INTERNAL_SERVER_ERROR;
+        return respond::typed(status, "text/plain; charset=utf-8", "broken on request");
     }
-    let mut response = match grant(server, head, body, now) {
+    let mut response = match grant(exchange) {
         Ok(tokens) => respond::private_json(StatusCode::OK, &tokens),
         Err(refusal) => {
             tracing::debug!(error = refusal.error.error, "a client gets no token");
@@ -51,7 +50,7 @@ pub(crate) fn answer(server: &Server, head: &Parts, body: &Bytes, now: Seconds) 
         }
     };
     if server.settings.dpop_nonce {
-        let nonce = server.state().nonces.current(now);
+        let nonce = server.state().nonces.current(exchange.now);
         respond::set(response.headers_mut(), HeaderName::from_static("dpop-nonce"), &nonce);
     }
     response
@@ -59,10 +58,10 @@ pub(crate) fn answer(server: &Server, head: &Parts, body: &Bytes, now: Seconds) 
 
 /// The common part of a token request.
 pub(crate) struct TokenRequest<'a> {
-    pub(crate) form: &'a Form,
+    exchange: Exchange<'a>,
+    form: &'a Form,
     /// The verified DPoP proof, not marked as used yet.
     proof: Option<VerifiedProof>,
-    pub(crate) now: Seconds,
 }
 
 impl TokenRequest<'_> {
@@ -71,10 +70,24 @@ impl TokenRequest<'_> {
         self.proof.as_ref().map(|proof| proof.jkt.clone())
     }
 
+    /// Authenticates the client, and checks that it may use a grant type.
+    fn client(&self, kind: &str) -> Result<Arc<Client>, ErrorResponse> {
+        let client = authenticate(self.exchange, self.form)?;
+        if !client.may_use(kind) {
+            let what = "the client has not registered this grant_type";
+            return Err(ErrorResponse::new("unauthorized_client", what));
+        }
+        if client.bound_tokens && self.proof.is_none() {
+            let what = "the client has registered that it proves possession";
+            return Err(ErrorResponse::new("invalid_dpop_proof", what));
+        }
+        Ok(client)
+    }
+
     /// Marks the proof as used, right before tokens are issued. Proofs of failed requests may come again, so that a flood of
     /// them does not fill the cache.
     fn use_proof(&self, used: &mut ReplayCache) -> Result<(), ErrorResponse> {
-        self.proof.as_ref().map_or(Ok(()), |proof| used.use_once(proof, self.now)).map_err(bad_proof)
+        self.proof.as_ref().map_or(Ok(()), |proof| used.use_once(proof, self.exchange.now)).map_err(bad_proof)
     }
 }
 
@@ -87,12 +100,9 @@ fn bad_proof(fault: ProofError) -> ErrorResponse {
 }
 
 /// Verifies the DPoP proof of a request, if there is one (RFC 9449).
-fn check_proof(
-    server: &Server,
-    headers: &HeaderMap,
-    now: Seconds,
-) -> Result<Option<VerifiedProof>, ErrorResponse> {
-    let mut given = headers.get_all("dpop").iter();
+fn check_proof(exchange: Exchange<'_>) -> Result<Option<VerifiedProof>, ErrorResponse> {
+    let Exchange { server, now, .. } = exchange;
+    let mut given = exchange.head.headers.get_all("dpop").iter();
     let Some(proof) = given.next() else {
         return Ok(None);
     };
@@ -113,38 +123,21 @@ fn check_proof(
     Ok(Some(proven))
 }
 
-fn grant(server: &Server, head: &Parts, body: &Bytes, now: Seconds) -> Result<TokenResponse, ErrorResponse> {
-    let form = form::read(head, body)?;
+fn grant(exchange: Exchange<'_>) -> Result<TokenResponse, ErrorResponse> {
+    let form = form::read(exchange)?;
     let kind = form.need("grant_type")?;
     if ![CODE, REFRESH, CLIENT_CREDENTIALS, JWT_BEARER].contains(&kind) {
         return Err(ErrorResponse::new("unsupported_grant_type", "the grant_type is not known here"));
     }
     // Before client authentication, whose assertion is single-use: the client may have to repeat the request with a nonce.
-    let proof = check_proof(server, &head.headers, now)?;
-    let request = TokenRequest { form: &form, proof, now };
+    let request = TokenRequest { exchange, form: &form, proof: check_proof(exchange)? };
     if kind == JWT_BEARER {
-        return assertion::grant(server, &head.headers, &request);
+        return assertion::grant(&request);
     }
-    let client = authenticate(server, &head.headers, &form, now)?;
-    check_client(&client, kind, &request)?;
+    let client = request.client(kind)?;
     match kind {
-        CODE => grants::code(server, &client, &request),
-        REFRESH => grants::refresh(server, &client, &request),
-        _ => grants::client_credentials(server, &client, &request),
+        CODE => grants::code(&client, &request),
+        REFRESH => grants::refresh(&client, &request),
+        _ => grants::client_credentials(&client, &request),
     }
-}
-
-/// Checks that a client may use a grant type.
-fn check_client(client: &Client, kind: &str, request: &TokenRequest<'_>) -> Result<(), ErrorResponse> {
-    if !client.may_use(kind) {
-        return Err(ErrorResponse::new(
-            "unauthorized_client",
-            "the client has not registered this grant_type",
-        ));
-    }
-    if client.bound_tokens && request.proof.is_none() {
-        let what = "the client has registered that it proves possession";
-        return Err(ErrorResponse::new("invalid_dpop_proof", what));
-    }
-    Ok(())
 }
