@@ -56,6 +56,18 @@ fn distinct<const N: usize>(urls: [Url; N]) -> Vec<Url> {
     kept
 }
 
+/// The URL with the scheme of HTTP, also of a WebSocket: metadata of a WebSocket endpoint is fetched over HTTP.
+pub fn as_http(url: &Url) -> Url {
+    let mut there = url.clone();
+    // Between these schemes the change is always possible.
+    let _changed = match url.scheme() {
+        "wss" => there.set_scheme("https"),
+        "ws" => there.set_scheme("http"),
+        _ => Ok(()),
+    };
+    there
+}
+
 /// True if the host is a loopback name or address. Loopback needs no TLS.
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {

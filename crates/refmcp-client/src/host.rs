@@ -19,10 +19,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::transport::BoxFuture;
-use refmcp_proto::revision::ServerMethod;
 
 type Handler<P, R> = Arc<dyn Fn(P) -> BoxFuture<'static, Result<R, RpcError>> + Send + Sync>;
-type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
+type EventListener = Arc<dyn Fn(&Event) + Send + Sync>;
 pub(crate) type RequestHandler = Handler<InputRequest, Value>;
 
 /// Something that happened outside of a request.
@@ -58,7 +57,7 @@ pub struct Host {
     roots: Option<Arc<RwLock<Vec<Root>>>>,
     /// Handles all requests, with these capabilities.
     requests: Option<(ClientCapabilities, RequestHandler)>,
-    listeners: Vec<Listener>,
+    listeners: Vec<EventListener>,
 }
 
 impl fmt::Debug for Host {
@@ -197,27 +196,20 @@ impl Host {
         if let Some((_, handle)) = &self.requests {
             return handle(request).await;
         }
+        let method = request.method();
+        let unknown = || RpcError::method_not_found(method);
         match request {
             InputRequest::Roots => {
-                let known = self
-                    .roots
-                    .as_ref()
-                    .ok_or_else(|| RpcError::method_not_found(ServerMethod::ListRoots.name()))?;
+                let known = self.roots.as_ref().ok_or_else(unknown)?;
                 let roots = known.read().clone();
                 value(&ListRootsResult { roots, ..ListRootsResult::default() })
             }
             InputRequest::Sample(params) => {
-                let handler = self
-                    .sampling
-                    .as_ref()
-                    .ok_or_else(|| RpcError::method_not_found(ServerMethod::CreateMessage.name()))?;
+                let handler = self.sampling.as_ref().ok_or_else(unknown)?;
                 value(&handler(*params).await?)
             }
             InputRequest::Elicit(ElicitParams::Form(params)) => {
-                let handler = self
-                    .elicitation
-                    .as_ref()
-                    .ok_or_else(|| RpcError::method_not_found(ServerMethod::Elicit.name()))?;
+                let handler = self.elicitation.as_ref().ok_or_else(unknown)?;
                 let form = params.requested_schema.clone();
                 let result = handler(params).await?;
                 // Content that does not fit the form is not sent.
@@ -227,10 +219,7 @@ impl Host {
                 value(&result)
             }
             InputRequest::Elicit(ElicitParams::Url(params)) => {
-                let handler = self
-                    .url_elicitation
-                    .as_ref()
-                    .ok_or_else(|| RpcError::method_not_found(ServerMethod::Elicit.name()))?;
+                let handler = self.url_elicitation.as_ref().ok_or_else(unknown)?;
                 value(&handler(params).await?)
             }
         }

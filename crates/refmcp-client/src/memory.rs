@@ -8,7 +8,7 @@ use refmcp_proto::engine::client::TransportError;
 use refmcp_transport::pipe::{FrameReader, FrameWriter};
 
 use crate::pipe::{DEFAULT_MAX_MESSAGE_SIZE, PipeTransport};
-use crate::transport::{BoxFuture, Connector, MessageSink, Transport};
+use crate::transport::{Connecting, Connector, MessageSink, Transport};
 
 type Start = Box<dyn FnOnce(Arc<dyn MessageSink>) -> Arc<dyn Transport> + Send>;
 
@@ -26,10 +26,7 @@ impl Memory {
 }
 
 impl Connector for Memory {
-    fn connect(
-        &self,
-        sink: Arc<dyn MessageSink>,
-    ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
+    fn connect(&self, sink: Arc<dyn MessageSink>) -> Connecting<'_> {
         Box::pin(async move {
             let start = self.start.lock().take();
             let used = || TransportError::Unreachable("the end of the pipe is already in use".to_owned());

@@ -13,6 +13,9 @@ use refmcp_transport::Observed;
 /// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// A connection that is being made.
+pub type Connecting<'a> = BoxFuture<'a, Result<Arc<dyn Transport>, TransportError>>;
+
 /// A connected server.
 pub trait Transport: Send + Sync + fmt::Debug + 'static {
     /// Sends a message, in the order of the calls where all messages share a stream. Errors go to the [`MessageSink`].
@@ -66,10 +69,7 @@ pub trait MessageSink: Send + Sync + 'static {
 /// A server to connect to.
 pub trait Connector: Send + Sync + fmt::Debug + 'static {
     /// Connects, and sends nothing yet. What the server sends from then on goes to the sink.
-    fn connect(
-        &self,
-        sink: Arc<dyn MessageSink>,
-    ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>>;
+    fn connect(&self, sink: Arc<dyn MessageSink>) -> Connecting<'_>;
 
     /// The name of the server for logs and errors: a URL or a command line.
     fn name(&self) -> String;

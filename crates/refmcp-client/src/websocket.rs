@@ -18,13 +18,14 @@ use refmcp_transport::websocket::{Role, WebSocketSettings, derive_accept_key, pi
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::auth::{Attempts, Authorization, LoginPolicy, ResponseAction, TokenManager};
+use crate::auth::{Attempts, Authorization, LoginPolicy, TokenManager};
 use crate::http::connection::{Dialer, Stream};
 use crate::http::endpoint::{HttpEndpoint, endpoint_options};
+use crate::http::request::error_response::unauthorized;
 use crate::http::request::{USER_AGENT, observe_request, observe_response, shown};
 use crate::http::{Address, AddressScope, UrlError};
 use crate::pipe::PipeTransport;
-use crate::transport::{BoxFuture, Connector, JsonObject, MessageSink, Transport};
+use crate::transport::{Connecting, Connector, JsonObject, MessageSink, Transport};
 
 /// The subprotocol that is offered.
 const PROTOCOL: &str = "mcp";
@@ -125,18 +126,9 @@ impl WebSocket {
                 Err(error) => error,
             };
             let Some((status, headers, scope)) = error.head.as_deref() else { return Err(error.why) };
-            match token_manager.classify(*status, headers, *scope, token.as_deref(), &mut attempts) {
-                ResponseAction::Accept => return Err(error.why),
-                ResponseAction::Retry => {}
-                ResponseAction::Authorize(refusal) => {
-                    let token = token.as_deref();
-                    if !token_manager
-                        .authorize(refusal, token, &mut attempts, LoginPolicy::Allow, None)
-                        .await?
-                    {
-                        return Err(error.why);
-                    }
-                }
+            let (head, token, policy) = ((*status, headers, *scope), token.as_deref(), LoginPolicy::Allow);
+            if !token_manager.should_retry(head, token, &mut attempts, policy, || None).await? {
+                return Err(error.why);
             }
         }
     }
@@ -204,10 +196,7 @@ impl WebSocket {
 }
 
 impl Connector for WebSocket {
-    fn connect(
-        &self,
-        sink: Arc<dyn MessageSink>,
-    ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
+    fn connect(&self, sink: Arc<dyn MessageSink>) -> Connecting<'_> {
         Box::pin(self.open(sink))
     }
 
@@ -269,11 +258,8 @@ fn check(headers: &HeaderMap, key: &str) -> Result<(), &'static str> {
 /// The error of a server that refuses the handshake.
 async fn refusal(mut response: Response<Incoming>, observed: &Observed) -> TransportError {
     let status = response.status();
-    let challenge = response.headers().get(header::WWW_AUTHENTICATE);
-    let challenge = challenge.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-    // Without a challenge, 403 is a refusal of another kind, which the body explains.
-    if status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN && challenge.is_some() {
-        return TransportError::Unauthorized { status: status.as_u16(), challenge };
+    if let Some(unauthorized) = unauthorized(status, response.headers()) {
+        return unauthorized;
     }
     let mut body = Vec::new();
     // An error while reading the error's body is not reported.

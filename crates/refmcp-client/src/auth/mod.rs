@@ -42,7 +42,7 @@ pub use browser::{Browser, BrowserError, is_redirect_for};
 use settings::Settings;
 pub use settings::default_client_metadata;
 pub use store::{MemoryTokenStore, Store, StoreError, StoreGuard, store_key};
-pub(crate) use token_manager::{Attempts, LoginPolicy, ResponseAction, TokenManager};
+pub(crate) use token_manager::{Attempts, LoginPolicy, TokenManager};
 
 use crate::http::{Address, HttpSettings};
 

@@ -90,8 +90,7 @@ pub(crate) struct Attempts {
 }
 
 /// What follows from a response.
-#[derive(Debug)]
-pub(crate) enum ResponseAction {
+enum ResponseAction {
     /// The response is final.
     Accept,
     /// The request has to be repeated with a new DPoP nonce.
@@ -143,8 +142,27 @@ impl TokenManager {
         token.apply(headers, method, url, &self.nonce, now()).map_err(unfit)
     }
 
+    /// True if a request has to be sent again after this response: with a new DPoP nonce, or with a new token, which is
+    /// acquired first. `version` is the protocol version of the request.
+    pub(crate) async fn should_retry(
+        self: &Arc<Self>,
+        (status, headers, address_scope): (StatusCode, &HeaderMap, AddressScope),
+        token: Option<&Token>,
+        attempts: &mut Attempts,
+        policy: LoginPolicy,
+        version: impl FnOnce() -> Option<HeaderValue>,
+    ) -> Result<bool, TransportError> {
+        match self.classify(status, headers, address_scope, token, attempts) {
+            ResponseAction::Accept => Ok(false),
+            ResponseAction::Retry => Ok(true),
+            ResponseAction::Authorize(refusal) => {
+                self.authorize(refusal, token, attempts, policy, version()).await
+            }
+        }
+    }
+
     /// Decides what follows from a response to a request with this token.
-    pub(crate) fn classify(
+    fn classify(
         &self,
         status: StatusCode,
         headers: &HeaderMap,
@@ -186,7 +204,7 @@ impl TokenManager {
     }
 
     /// Gets a token after a challenge, or waits for an acquisition in progress; true if there is a new token to try.
-    pub(crate) async fn authorize(
+    async fn authorize(
         self: &Arc<Self>,
         refusal: ChallengeResponse,
         refused: Option<&Token>,

@@ -16,7 +16,7 @@ use tokio::process::Command;
 
 use crate::pipe::{DEFAULT_MAX_MESSAGE_SIZE, Outbox, PipeContent, PipeTransport, Task, read_messages};
 use crate::redact::{self, Secrets};
-use crate::transport::{BoxFuture, Connector, MessageSink, Transport};
+use crate::transport::{Connecting, Connector, MessageSink, Transport};
 
 mod environment;
 mod group;
@@ -244,10 +244,7 @@ impl ChildProcess {
 }
 
 impl Connector for ChildProcess {
-    fn connect(
-        &self,
-        sink: Arc<dyn MessageSink>,
-    ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
+    fn connect(&self, sink: Arc<dyn MessageSink>) -> Connecting<'_> {
         Box::pin(async move { self.start(sink) })
     }
 

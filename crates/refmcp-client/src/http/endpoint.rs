@@ -7,7 +7,7 @@ use hyper::header::{self, HeaderName, HeaderValue};
 use refmcp_proto::engine::client::TransportError;
 use refmcp_proto::jsonrpc::excerpt;
 
-use super::connection::{Address, Target, UrlError};
+use super::connection::{Address, RequestTarget, UrlError};
 use super::request::HeaderError;
 use super::settings::HttpSettings;
 use crate::auth::{Authorization, TokenManager};
@@ -17,7 +17,7 @@ use crate::transport::{BoxFuture, JsonObject};
 #[derive(Debug, Clone)]
 pub(crate) struct HttpEndpoint {
     pub(crate) address: Address,
-    pub(crate) target: Target,
+    pub(crate) target: RequestTarget,
     pub(crate) host: HeaderValue,
     pub(crate) headers: HeaderMap,
     pub(crate) settings: HttpSettings,

@@ -9,13 +9,13 @@ use refmcp_proto::jsonrpc::excerpt;
 use refmcp_transport::observer::StreamId;
 use tokio::time::timeout;
 
-use super::connection::{Address, Target, UrlError};
+use super::connection::{Address, RequestTarget, UrlError};
 use super::endpoint::{HttpEndpoint, endpoint_options};
 use super::request::error_response::{check_encoding, refused, unexpected};
 use super::request::{ContentType, HttpRequester, SendOrder, is_reserved};
 use super::stream::{EventStream, StreamEnd};
 use super::transport::{HttpKind, HttpTransport};
-use crate::transport::{BoxFuture, Connector, JsonObject, MessageSink, Transport};
+use crate::transport::{BoxFuture, Connecting, Connector, JsonObject, MessageSink, Transport};
 
 /// A server that is reached over HTTP+SSE.
 #[derive(Debug, Clone)]
@@ -59,10 +59,7 @@ impl HttpSse {
 }
 
 impl Connector for HttpSse {
-    fn connect(
-        &self,
-        sink: Arc<dyn MessageSink>,
-    ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
+    fn connect(&self, sink: Arc<dyn MessageSink>) -> Connecting<'_> {
         Box::pin(self.open(sink))
     }
 
@@ -95,7 +92,7 @@ impl Connector for HttpSse {
 async fn read_endpoint(
     requester: &HttpRequester,
     events: &mut EventStream,
-) -> Result<Target, TransportError> {
+) -> Result<RequestTarget, TransportError> {
     loop {
         match events.next().await {
             Ok(SseItem::Event(event)) if event.event == "endpoint" => {
@@ -147,7 +144,7 @@ async fn listen(requester: Arc<HttpRequester>, mut events: EventStream) {
 /// Posts a message; its answer comes over the stream.
 pub(super) async fn post(
     requester: &HttpRequester,
-    endpoint: &Target,
+    endpoint: &RequestTarget,
     order: SendOrder,
     message: ClientMessage,
 ) {

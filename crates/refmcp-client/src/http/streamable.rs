@@ -9,7 +9,7 @@ use super::endpoint::{HttpEndpoint, endpoint_options};
 use super::http_sse::HttpSse;
 use super::request::{HttpRequester, is_reserved};
 use super::transport::{HttpKind, HttpTransport};
-use crate::transport::{BoxFuture, Connector, JsonObject, MessageSink, Transport};
+use crate::transport::{BoxFuture, Connecting, Connector, JsonObject, MessageSink, Transport};
 
 /// A server that is reached over streamable HTTP.
 #[derive(Debug, Clone)]
@@ -30,10 +30,7 @@ impl StreamableHttp {
 endpoint_options!(StreamableHttp, is_reserved);
 
 impl Connector for StreamableHttp {
-    fn connect(
-        &self,
-        sink: Arc<dyn MessageSink>,
-    ) -> BoxFuture<'_, Result<Arc<dyn Transport>, TransportError>> {
+    fn connect(&self, sink: Arc<dyn MessageSink>) -> Connecting<'_> {
         // Nothing is connected before the first message.
         let kind = HttpKind::Streamable { get_stream: self.endpoint.settings.get_stream };
         let requester = Arc::new(HttpRequester::new(&self.endpoint, sink));

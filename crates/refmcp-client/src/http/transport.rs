@@ -6,7 +6,7 @@ use hyper::Method;
 use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId};
 use refmcp_proto::revision::{Lifecycle, Rules};
 
-use super::connection::Target;
+use super::connection::RequestTarget;
 use super::http_sse;
 use super::request::{HttpRequest, HttpRequester, post};
 use super::stream::get_stream;
@@ -27,7 +27,7 @@ pub(crate) enum HttpKind {
     },
     HttpSse {
         /// Where messages are posted.
-        endpoint: Target,
+        endpoint: RequestTarget,
     },
 }
 

@@ -1,37 +1,9 @@
 //! Which names and which words are taken for secrets.
 
 /// Parts of a name that say that its value is a secret.
-const SECRET_PARTS: [&str; 29] = [
-    "accesskeyid",
-    "apikey",
-    "auth",
-    "authorization",
-    "bearer",
-    "cookie",
-    "credential",
-    "credentials",
-    "creds",
-    "dsn",
-    "jwt",
-    "key",
-    "keys",
-    "otp",
-    "pass",
-    "passcode",
-    "passphrase",
-    "passwd",
-    "password",
-    "pat",
-    "pin",
-    "private",
-    "pwd",
-    "secret",
-    "secrets",
-    "sessionid",
-    "sig",
-    "signature",
-    "token",
-];
+const SECRET_PARTS: &str = "accesskeyid apikey auth authorization bearer cookie credential credentials creds dsn jwt \
+                            key keys otp pass passcode passphrase passwd password pat pin private pwd secret secrets \
+                            sessionid sig signature token";
 
 /// Ends of a part that say the same: `accesstoken`, `secretkey`.
 const SECRET_ENDS: [&str; 4] = ["token", "secret", "password", "key"];
@@ -40,26 +12,8 @@ const SECRET_ENDS: [&str; 4] = ["token", "secret", "password", "key"];
 const ABOUT_SECRETS: [&str; 8] = ["dir", "env", "file", "method", "mode", "path", "stdin", "type"];
 
 /// How tokens of widespread services begin.
-const TOKEN_STARTS: [&str; 18] = [
-    "AIza",
-    "AKIA",
-    "eyJ",
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "github_pat_",
-    "glpat-",
-    "hf_",
-    "lin_api_",
-    "npm_",
-    "ntn_",
-    "pat_",
-    "secret_",
-    "sk-",
-    "xoxb-",
-    "xoxp-",
-    "ya29.",
-];
+const TOKEN_STARTS: &str = "AIza AKIA eyJ ghp_ gho_ ghs_ github_pat_ glpat- hf_ lin_api_ npm_ ntn_ pat_ secret_ sk- \
+                            xoxb- xoxp- ya29.";
 
 /// The fewest characters of a token that begins like one of these, and of any other.
 const SHORTEST_KNOWN: usize = 16;
@@ -73,7 +27,8 @@ pub(super) fn is_secret(name: &str) -> bool {
         return false;
     }
     parts.iter().any(|part| {
-        SECRET_PARTS.contains(&part.as_str()) || SECRET_ENDS.iter().any(|end| part.ends_with(end))
+        SECRET_PARTS.split(' ').any(|known| known == part)
+            || SECRET_ENDS.iter().any(|end| part.ends_with(end))
     })
 }
 
@@ -159,7 +114,7 @@ pub(super) fn is_random(word: &str) -> bool {
     if !word.chars().all(in_token) {
         return false;
     }
-    if word.len() >= SHORTEST_KNOWN && TOKEN_STARTS.iter().any(|start| word.starts_with(start)) {
+    if word.len() >= SHORTEST_KNOWN && TOKEN_STARTS.split(' ').any(|start| word.starts_with(start)) {
         return true;
     }
     let has = |is: fn(&char) -> bool| word.chars().any(|c| is(&c));

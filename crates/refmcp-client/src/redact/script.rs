@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece<'a> {
     /// What separates words.
-    PipeContent(&'a str),
+    Separator(&'a str),
     /// A word with its quotes.
     Word(&'a str),
 }
@@ -17,7 +17,7 @@ pub(super) fn pieces(script: &str) -> Vec<Piece<'_>> {
         let between = rest.find(|c| !is_between(c)).unwrap_or(rest.len());
         let (separator, behind) = rest.split_at_checked(between).unwrap_or((rest, ""));
         if !separator.is_empty() {
-            pieces.push(Piece::PipeContent(separator));
+            pieces.push(Piece::Separator(separator));
         }
         let (word, behind) = behind.split_at_checked(word_length(behind)).unwrap_or((behind, ""));
         if !word.is_empty() {

@@ -3,9 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::Value;
 
 use super::MASK;
+
+/// What a URL encodes: everything but unreserved characters.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A shorter value is no secret worth the name: masking every `1` would hide what went wrong.
 const SHORTEST: usize = 4;
@@ -89,10 +93,11 @@ impl Secrets {
         if value.contains(MASK) || matches!(value, "true" | "false") {
             return;
         }
-        let decoded = percent_decoded(value);
+        let decoded = percent_decode_str(value).decode_utf8_lossy();
+        let encoded = utf8_percent_encode(&decoded, RESERVED).to_string();
         // A header's value has a scheme before its secret.
         let behind_scheme = value.rsplit_once(' ').map_or("", |(_, last)| last);
-        for form in [value, &decoded, &percent_encoded(&decoded), behind_scheme] {
+        for form in [value, &decoded, &encoded, behind_scheme] {
             self.insert(form);
         }
     }
@@ -150,31 +155,6 @@ impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Secrets({})", self.values.len())
     }
-}
-
-/// What a value of a query stands for.
-fn percent_decoded(value: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::with_capacity(value.len()), value.as_bytes());
-    while let Some((first, behind)) = rest.split_first() {
-        let digits = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let encoded =
-            digits.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(encoded.unwrap_or(*first));
-        rest = if encoded.is_some() { behind.get(2..).unwrap_or_default() } else { behind };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// A value as a URL has it, with everything encoded but unreserved characters.
-fn percent_encoded(value: &str) -> String {
-    value.bytes().fold(String::new(), |mut encoded, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-        encoded
-    })
 }
 
 /// The text without a secret. A short one is masked only where it is a word of its own.

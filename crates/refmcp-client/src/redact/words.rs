@@ -234,11 +234,11 @@ impl Masking {
         let pieces = pieces(script);
         let words = pieces.iter().filter_map(|piece| match piece {
             Piece::Word(word) => Some(*word),
-            Piece::PipeContent(_) => None,
+            Piece::Separator(_) => None,
         });
         let mut words = masked(words, self.mode, self.depth + 1).into_iter();
         let shown = pieces.iter().map(|piece| match piece {
-            Piece::PipeContent(text) => (*text).to_owned(),
+            Piece::Separator(text) => (*text).to_owned(),
             Piece::Word(_) => words.next().unwrap_or_default(),
         });
         shown.collect()

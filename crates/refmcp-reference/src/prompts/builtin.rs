@@ -3,22 +3,7 @@
 use refmcp_server::model::{GetPromptResult, PromptMessage};
 use refmcp_server::{Prompt, PromptArguments};
 
-const LANGUAGES: [&str; 14] = [
-    "c",
-    "c++",
-    "c#",
-    "go",
-    "haskell",
-    "java",
-    "javascript",
-    "kotlin",
-    "php",
-    "python",
-    "ruby",
-    "rust",
-    "swift",
-    "typescript",
-];
+const LANGUAGES: &str = "c c++ c# go haskell java javascript kotlin php python ruby rust swift typescript";
 /// The language of code that is said to be in none.
 const LANGUAGE: &str = "Python";
 const SEVERITIES: [&str; 4] = ["low", "medium", "high", "critical"];
@@ -39,7 +24,7 @@ fn code_review() -> Prompt {
     .description("Asks a model to look over a piece of code and to say what could be better")
     .required("code", "The code to look over")
     .optional("language", "The language it is written in; Python, unless it is given")
-    .complete("language", |_, typed| async move { typed.among(LANGUAGES) })
+    .complete("language", |_, typed| async move { typed.among(LANGUAGES.split(' ')) })
 }
 
 fn bug_report() -> Prompt {

@@ -170,7 +170,7 @@ impl TextResource {
     }
 }
 
-fn annotations(audience: &[Role], priority: f64, last_modified: String) -> Annotations {
+pub(crate) fn annotations(audience: &[Role], priority: f64, last_modified: String) -> Annotations {
     Annotations {
         audience: Some(audience.to_vec()),
         priority: Some(priority),

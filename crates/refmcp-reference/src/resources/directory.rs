@@ -12,6 +12,7 @@ use std::time::SystemTime;
 use cap_std::fs::Dir;
 use notify::RecursiveMode;
 use parking_lot::Mutex;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use refmcp_server::model::{Annotations, ResourceContents};
 use refmcp_server::{CallError, Resource, ResourceTemplate, Server, UriTemplateError};
 
@@ -210,16 +211,12 @@ fn is_plain(path: &str) -> bool {
 
 /// The URI of a path.
 fn uri(path: &str) -> String {
-    let mut uri = PREFIX.to_owned();
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b'/') {
-            uri.push(char::from(byte));
-        } else {
-            uri.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    uri
+    format!("{PREFIX}{}", utf8_percent_encode(path, RESERVED))
 }
+
+/// What is encoded in the URI of a path: everything but unreserved characters and slashes.
+const RESERVED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
 #[cfg(test)]
 mod tests {

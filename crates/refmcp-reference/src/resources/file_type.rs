@@ -1,53 +1,50 @@
 //! Media types of files, by the extension.
 
-/// Extensions and their media types; the flag says whether it is text.
-const FILE_TYPES: [(&str, &str, bool); 46] = [
-    ("txt", "text/plain", true),
-    ("log", "text/plain", true),
-    ("md", "text/markdown", true),
-    ("markdown", "text/markdown", true),
-    ("html", "text/html", true),
-    ("htm", "text/html", true),
-    ("css", "text/css", true),
-    ("csv", "text/csv", true),
-    ("tsv", "text/tab-separated-values", true),
-    ("js", "text/javascript", true),
-    ("mjs", "text/javascript", true),
-    ("ts", "text/x-typescript", true),
-    ("rs", "text/x-rust", true),
-    ("py", "text/x-python", true),
-    ("go", "text/x-go", true),
-    ("c", "text/x-c", true),
-    ("h", "text/x-c", true),
-    ("cpp", "text/x-c++", true),
-    ("java", "text/x-java", true),
-    ("sh", "text/x-shellscript", true),
-    ("sql", "application/sql", true),
-    ("json", "application/json", true),
-    ("jsonl", "application/jsonl", true),
-    ("xml", "application/xml", true),
-    ("yaml", "application/yaml", true),
-    ("yml", "application/yaml", true),
-    ("toml", "application/toml", true),
-    ("svg", "image/svg+xml", true),
-    ("png", "image/png", false),
-    ("jpg", "image/jpeg", false),
-    ("jpeg", "image/jpeg", false),
-    ("gif", "image/gif", false),
-    ("webp", "image/webp", false),
-    ("avif", "image/avif", false),
-    ("ico", "image/vnd.microsoft.icon", false),
-    ("wav", "audio/wav", false),
-    ("mp3", "audio/mpeg", false),
-    ("ogg", "audio/ogg", false),
-    ("flac", "audio/flac", false),
-    ("mp4", "video/mp4", false),
-    ("webm", "video/webm", false),
-    ("pdf", "application/pdf", false),
-    ("zip", "application/zip", false),
-    ("gz", "application/gzip", false),
-    ("tar", "application/x-tar", false),
-    ("wasm", "application/wasm", false),
+/// Media types of text, with their extensions.
+const TEXT_TYPES: [(&str, &[&str]); 22] = [
+    ("text/plain", &["txt", "log"]),
+    ("text/markdown", &["md", "markdown"]),
+    ("text/html", &["html", "htm"]),
+    ("text/css", &["css"]),
+    ("text/csv", &["csv"]),
+    ("text/tab-separated-values", &["tsv"]),
+    ("text/javascript", &["js", "mjs"]),
+    ("text/x-typescript", &["ts"]),
+    ("text/x-rust", &["rs"]),
+    ("text/x-python", &["py"]),
+    ("text/x-go", &["go"]),
+    ("text/x-c", &["c", "h"]),
+    ("text/x-c++", &["cpp"]),
+    ("text/x-java", &["java"]),
+    ("text/x-shellscript", &["sh"]),
+    ("application/sql", &["sql"]),
+    ("application/json", &["json"]),
+    ("application/jsonl", &["jsonl"]),
+    ("application/xml", &["xml"]),
+    ("application/yaml", &["yaml", "yml"]),
+    ("application/toml", &["toml"]),
+    ("image/svg+xml", &["svg"]),
+];
+
+/// Media types of anything else, with their extensions.
+const BYTE_TYPES: [(&str, &[&str]); 17] = [
+    ("image/png", &["png"]),
+    ("image/jpeg", &["jpg", "jpeg"]),
+    ("image/gif", &["gif"]),
+    ("image/webp", &["webp"]),
+    ("image/avif", &["avif"]),
+    ("image/vnd.microsoft.icon", &["ico"]),
+    ("audio/wav", &["wav"]),
+    ("audio/mpeg", &["mp3"]),
+    ("audio/ogg", &["ogg"]),
+    ("audio/flac", &["flac"]),
+    ("video/mp4", &["mp4"]),
+    ("video/webm", &["webm"]),
+    ("application/pdf", &["pdf"]),
+    ("application/zip", &["zip"]),
+    ("application/gzip", &["gz"]),
+    ("application/x-tar", &["tar"]),
+    ("application/wasm", &["wasm"]),
 ];
 
 /// The kind of content that a file's name promises.
@@ -65,12 +62,12 @@ impl FileType {
     pub(super) fn of(path: &str) -> Self {
         let name = path.rsplit('/').next().unwrap_or(path);
         let Some((_, extension)) = name.rsplit_once('.') else { return Self::Unknown };
-        let known = FILE_TYPES.iter().find(|(known, ..)| extension.eq_ignore_ascii_case(known));
-        match known {
-            Some((_, mime_type, true)) => Self::Text(mime_type),
-            Some((_, mime_type, false)) => Self::Bytes(mime_type),
-            None => Self::Unknown,
-        }
+        let is_one = |known: &&[&str]| known.iter().any(|known| extension.eq_ignore_ascii_case(known));
+        let of = |types: &[(&'static str, &[&str])]| {
+            types.iter().find(|(_, known)| is_one(known)).map(|(mime_type, _)| *mime_type)
+        };
+        let bytes = || of(&BYTE_TYPES).map(Self::Bytes);
+        of(&TEXT_TYPES).map(Self::Text).or_else(bytes).unwrap_or(Self::Unknown)
     }
 
     /// The media type, as far as the name tells.

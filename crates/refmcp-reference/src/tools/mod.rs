@@ -13,7 +13,7 @@ mod structured;
 mod text;
 mod time;
 
-use refmcp_server::{ServerBuilder, Tool};
+use refmcp_server::{Call, NoArguments, ServerBuilder, Tool, ToolOutput};
 
 /// Adds every reference tool. Clients that try the first one of a list call it without arguments.
 pub(crate) fn add(builder: ServerBuilder) -> ServerBuilder {
@@ -31,6 +31,11 @@ pub(crate) fn add(builder: ServerBuilder) -> ServerBuilder {
         cancellations::tools(),
     ];
     families.into_iter().flatten().fold(builder, |builder, tool| builder.tool(offline_unless_said(tool)))
+}
+
+/// A tool without arguments that always returns the same.
+pub(crate) fn fixed<O: ToolOutput>(name: &str, title: &str, description: &str, output: fn() -> O) -> Tool {
+    Tool::new(name, description, move |_: Call, _: NoArguments| async move { Ok(output()) }).title(title)
 }
 
 /// Tools reach nothing beyond the server, except where they say so themselves.

@@ -8,7 +8,7 @@ use super::super::{Blame, FlowError, FlowErrorKind, FlowRequest, StoredState};
 use super::{MetadataSearch, NOTHING, UNUSABLE, checked_url};
 use crate::metadata::ResourceMetadata;
 use crate::scope::Scopes;
-use crate::uri::{PROTECTED_RESOURCE, canonical, is_secure, resource_metadata};
+use crate::uri::{PROTECTED_RESOURCE, as_http, canonical, is_secure, resource_metadata};
 
 /// The resource and its authorization server.
 pub(crate) struct AuthTarget {
@@ -47,7 +47,7 @@ pub(crate) async fn discover_resource(
 
 /// The URLs where protected resource metadata may be.
 fn places(io: &FlowIo, flow_request: &mut FlowRequest) -> Result<Vec<Url>, FlowError> {
-    as_http(&mut flow_request.server);
+    flow_request.server = as_http(&flow_request.server);
     // Credentials in the URL are for the server, not for its metadata. A URL that cannot hold any has none.
     let _ = flow_request.server.set_username("").and_then(|()| flow_request.server.set_password(None));
     let server = &flow_request.server;
@@ -85,19 +85,6 @@ fn places(io: &FlowIo, flow_request: &mut FlowRequest) -> Result<Vec<Url>, FlowE
 pub(crate) fn insecure(url: &str) -> FlowError {
     let message = format!("{url} is not https: a token sent there could be read by others");
     FlowError::new(FlowErrorKind::Insecure, message)
-}
-
-/// Metadata of a WebSocket endpoint is fetched over HTTP.
-fn as_http(server: &mut Url) {
-    let scheme = match server.scheme() {
-        "ws" => "http",
-        "wss" => "https",
-        _ => return,
-    };
-    let text = server.as_str().split_once(':').map(|(_, rest)| format!("{scheme}:{rest}"));
-    if let Some(url) = text.and_then(|text| Url::parse(&text).ok()) {
-        *server = url;
-    }
 }
 
 /// A server without any metadata may be its own authorization server (revision 2025-03-26). A server with broken metadata,

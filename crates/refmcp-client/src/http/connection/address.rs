@@ -5,6 +5,7 @@ use std::fmt;
 
 use hyper::Uri;
 use hyper::header::HeaderValue;
+use refmcp_auth::uri;
 use refmcp_proto::jsonrpc::excerpt;
 use url::{Host, Url};
 
@@ -111,9 +112,9 @@ impl Address {
         Self::check(url, ("http", "https"), "http and https").map_err(|fault| fault.to_string())
     }
 
-    pub(crate) fn target(&self) -> Result<Target, UrlError> {
+    pub(crate) fn target(&self) -> Result<RequestTarget, UrlError> {
         let unfit = |_| UrlError::NotAUrl("no HTTP request can name it".to_owned());
-        Ok(Target {
+        Ok(RequestTarget {
             origin_form: Uri::try_from(&*self.path_and_query()).map_err(unfit)?,
             absolute: Uri::try_from(self.url.as_str()).map_err(unfit)?,
         })
@@ -141,28 +142,22 @@ impl fmt::Debug for Address {
 
 /// The URL with the scheme of HTTP, without the query, which may hold a secret.
 pub(crate) fn as_http(url: &Url) -> Url {
-    let mut there = url.clone();
+    let mut there = uri::as_http(url);
     there.set_query(None);
-    // PipeContent these schemes the change is always possible.
-    let _changed = match url.scheme() {
-        "wss" => there.set_scheme("https"),
-        "ws" => there.set_scheme("http"),
-        _ => Ok(()),
-    };
     there
 }
 
 /// A request target: HTTP/1.1 wants the origin form, HTTP/2 the absolute one.
 #[derive(Clone)]
-pub(crate) struct Target {
+pub(crate) struct RequestTarget {
     pub(crate) origin_form: Uri,
     pub(crate) absolute: Uri,
 }
 
-impl fmt::Debug for Target {
+impl fmt::Debug for RequestTarget {
     /// What follows `?` may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Target").field("path", &self.origin_form.path()).finish_non_exhaustive()
+        f.debug_struct("RequestTarget").field("path", &self.origin_form.path()).finish_non_exhaustive()
     }
 }
 

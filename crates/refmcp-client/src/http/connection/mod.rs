@@ -8,7 +8,7 @@ mod scope;
 mod tls;
 
 pub use address::{Address, UrlError};
-pub(crate) use address::{Target, as_http};
+pub(crate) use address::{RequestTarget, as_http};
 pub(crate) use dial::{DialError, Dialer, LazyTls, Stream};
 pub(crate) use pool::Pool;
 pub(crate) use response::{Body, BodyError, Http1Connection, HttpResponse, describe};

@@ -18,7 +18,7 @@ use refmcp_proto::engine::client::TransportError;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use super::address::Target;
+use super::address::RequestTarget;
 use super::dial::Dialer;
 use super::response::{Http1Connection, Http2Connection, HttpResponse, SendError, describe};
 
@@ -62,7 +62,7 @@ impl Pool {
     pub(crate) async fn send(
         &self,
         method: Method,
-        target: &Target,
+        target: &RequestTarget,
         headers: HeaderMap,
         body: Bytes,
         patience: Option<Duration>,

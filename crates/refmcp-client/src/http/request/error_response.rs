@@ -17,11 +17,9 @@ const MAX_CHALLENGE: usize = 8 << 10;
 /// one.
 pub(crate) async fn refused(mut response: HttpResponse, session: Option<&HeaderValue>) -> TransportError {
     let status = response.status;
-    let challenge = challenge(&response.headers);
-    // Without a challenge, 403 is a refusal of another kind, which the body explains.
-    if status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN && challenge.is_some() {
+    if let Some(unauthorized) = unauthorized(status, &response.headers) {
         response.body.drain().await;
-        return TransportError::Unauthorized { status: status.as_u16(), challenge };
+        return unauthorized;
     }
     if status == StatusCode::NOT_FOUND && session.is_some() {
         response.body.drain().await;
@@ -45,6 +43,15 @@ fn error_in(body: &[u8]) -> Option<RpcError> {
         Ok(Incoming::One(Message::Response(response))) => response.result.err(),
         _ => None,
     }
+}
+
+/// The error of a response that asks for authorization. Without a challenge, 403 is a refusal of another kind, which the
+/// body explains.
+pub(crate) fn unauthorized(status: StatusCode, headers: &HeaderMap) -> Option<TransportError> {
+    let challenge = challenge(headers);
+    let unauthorized =
+        status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN && challenge.is_some();
+    unauthorized.then(|| TransportError::Unauthorized { status: status.as_u16(), challenge })
 }
 
 fn challenge(headers: &HeaderMap) -> Option<String> {

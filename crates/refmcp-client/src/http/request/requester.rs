@@ -18,8 +18,8 @@ use tokio::time::timeout;
 
 use super::headers::{HeaderTemplates, PROTOCOL_VERSION, SESSION_ID, session_id, shown};
 use super::tasks::{self, MessageTasks, SendOrder};
-use crate::auth::{Attempts, LoginPolicy, ResponseAction, TokenManager};
-use crate::http::connection::{Address, Dialer, HttpResponse, Pool, Target};
+use crate::auth::{Attempts, LoginPolicy, TokenManager};
+use crate::http::connection::{Address, Dialer, HttpResponse, Pool, RequestTarget};
 use crate::http::endpoint::HttpEndpoint;
 use crate::transport::MessageSink;
 
@@ -39,19 +39,19 @@ pub(crate) struct HttpRequester {
     pub(crate) headers: HeaderTemplates,
     pub(crate) tasks: MessageTasks,
     pub(crate) address: Address,
-    pub(crate) target: Target,
+    pub(crate) target: RequestTarget,
     pub(crate) max_message_size: usize,
     head_timeout: Duration,
     pool: Pool,
     slots: Semaphore,
-    session: Mutex<Session>,
+    session: Mutex<HttpSession>,
     token_manager: Option<Arc<TokenManager>>,
 }
 
 /// An HTTP request, which may be sent several times: after a login, after a redirection.
 pub(crate) struct HttpRequest<'a, H> {
     pub(crate) method: Method,
-    pub(crate) target: &'a Target,
+    pub(crate) target: &'a RequestTarget,
     pub(crate) body: Bytes,
     /// Makes the headers.
     pub(crate) headers: H,
@@ -60,7 +60,7 @@ pub(crate) struct HttpRequest<'a, H> {
 
 /// What was agreed on with the server.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Session {
+pub(crate) struct HttpSession {
     pub(crate) id: Option<HeaderValue>,
     pub(crate) rules: Option<&'static Rules>,
 }
@@ -84,7 +84,7 @@ impl HttpRequester {
         }
     }
 
-    pub(crate) fn session(&self) -> Session {
+    pub(crate) fn session(&self) -> HttpSession {
         self.session.lock().clone()
     }
 
@@ -173,7 +173,7 @@ impl HttpRequester {
         let policy = if request.method == Method::DELETE { LoginPolicy::Forbid } else { LoginPolicy::Allow };
         loop {
             let token = token_manager.token(policy).await?;
-            let with_token = |target: &Target| {
+            let with_token = |target: &RequestTarget| {
                 let mut headers = (request.headers)();
                 if let Some(token) = &token {
                     token_manager.apply(token, &mut headers, &request.method, &target.absolute)?;
@@ -181,26 +181,12 @@ impl HttpRequester {
                 Ok(headers)
             };
             let response = self.send(patience, &request, with_token).await?;
-            match token_manager.classify(
-                response.status,
-                &response.headers,
-                response.scope,
-                token.as_deref(),
-                &mut attempts,
-            ) {
-                ResponseAction::Accept => return Ok(response),
-                ResponseAction::Retry => response.body.drain().await,
-                ResponseAction::Authorize(refusal) => {
-                    let version = (request.headers)().remove(PROTOCOL_VERSION);
-                    let got = token_manager
-                        .authorize(refusal, token.as_deref(), &mut attempts, policy, version)
-                        .await?;
-                    if !got {
-                        return Ok(response);
-                    }
-                    response.body.drain().await;
-                }
+            let head = (response.status, &response.headers, response.scope);
+            let version = || (request.headers)().remove(PROTOCOL_VERSION);
+            if !token_manager.should_retry(head, token.as_deref(), &mut attempts, policy, version).await? {
+                return Ok(response);
             }
+            response.body.drain().await;
         }
     }
 
@@ -209,7 +195,7 @@ impl HttpRequester {
         &self,
         patience: Option<Duration>,
         request: &HttpRequest<'_, H>,
-        headers: impl Fn(&Target) -> Result<HeaderMap, TransportError>,
+        headers: impl Fn(&RequestTarget) -> Result<HeaderMap, TransportError>,
     ) -> Result<HttpResponse, TransportError> {
         let target = request.target;
         let mut response = self.send_once(patience, request, target, headers(target)?).await?;
@@ -245,7 +231,7 @@ impl HttpRequester {
         &self,
         patience: Option<Duration>,
         request: &HttpRequest<'_, H>,
-        target: &Target,
+        target: &RequestTarget,
         headers: HeaderMap,
     ) -> Result<HttpResponse, TransportError> {
         let HttpRequest { observed, method, body, .. } = request;
@@ -263,7 +249,7 @@ impl HttpRequester {
     pub(crate) fn post<'a, H>(
         &self,
         exchange: ExchangeId,
-        target: &'a Target,
+        target: &'a RequestTarget,
         body: Bytes,
         headers: H,
     ) -> HttpRequest<'a, H> {
@@ -344,7 +330,12 @@ impl HttpRequester {
 }
 
 /// Reports the head of a request.
-pub(crate) fn observe_request(observed: &Observed, method: &Method, target: &Target, headers: &HeaderMap) {
+pub(crate) fn observe_request(
+    observed: &Observed,
+    method: &Method,
+    target: &RequestTarget,
+    headers: &HeaderMap,
+) {
     let target = target.origin_form.path_and_query().map_or("/", |target| target.as_str());
     let start = StartLine::Request { method: method.as_str(), target };
     observed.head(Direction::Sent, start, fields(headers));
