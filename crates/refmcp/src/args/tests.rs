@@ -63,23 +63,33 @@ fn words(words: &[&str], json: Option<&str>) -> ArgumentInput {
 fn commands_mean_what_they_say() {
     let url = at("http://localhost/mcp");
     for (line, expected) in [
-        ("list http://localhost/mcp", ClientCommand::List { target: url.clone(), what: ListKind::All }),
+        (
+            "list http://localhost/mcp",
+            ClientCommand::List { target: url.clone(), what: ListKind::All, names: Vec::new() },
+        ),
         (
             "list tools http://localhost/mcp",
-            ClientCommand::List { target: url.clone(), what: ListKind::Tools },
+            ClientCommand::List { target: url.clone(), what: ListKind::Tools, names: Vec::new() },
         ),
-        ("list prompts named", ClientCommand::List { target: at("named"), what: ListKind::Prompts }),
+        (
+            "list prompts named",
+            ClientCommand::List { target: at("named"), what: ListKind::Prompts, names: Vec::new() },
+        ),
         (
             "list templates -- npx x --flag",
-            ClientCommand::List { target: started(&["npx", "x", "--flag"]), what: ListKind::Templates },
+            ClientCommand::List {
+                target: started(&["npx", "x", "--flag"]),
+                what: ListKind::Templates,
+                names: Vec::new(),
+            },
         ),
         (
             "list http://localhost/mcp tools",
-            ClientCommand::List { target: url.clone(), what: ListKind::Tools },
+            ClientCommand::List { target: url.clone(), what: ListKind::Tools, names: Vec::new() },
         ),
         (
             "list tools http://localhost/mcp echo",
-            ClientCommand::Show {
+            ClientCommand::List {
                 target: url.clone(),
                 what: ListKind::Tools,
                 names: vec!["echo".to_owned()],
@@ -87,15 +97,24 @@ fn commands_mean_what_they_say() {
         ),
         (
             "list resources a:b -- npx",
-            ClientCommand::Show {
+            ClientCommand::List {
                 target: started(&["npx"]),
                 what: ListKind::Resources,
                 names: vec!["a:b".to_owned()],
             },
         ),
-        ("list models named", ClientCommand::List { target: at("named"), what: ListKind::Models }),
-        ("models named", ClientCommand::List { target: at("named"), what: ListKind::Models }),
-        ("models list named", ClientCommand::List { target: at("named"), what: ListKind::Models }),
+        (
+            "list models named",
+            ClientCommand::List { target: at("named"), what: ListKind::Models, names: Vec::new() },
+        ),
+        (
+            "models named",
+            ClientCommand::List { target: at("named"), what: ListKind::Models, names: Vec::new() },
+        ),
+        (
+            "models list named",
+            ClientCommand::List { target: at("named"), what: ListKind::Models, names: Vec::new() },
+        ),
         (
             "models select named gpt-4",
             ClientCommand::SelectModel { target: at("named"), name: "gpt-4".to_owned() },
@@ -105,7 +124,10 @@ fn commands_mean_what_they_say() {
             ClientCommand::SelectModel { target: started(&["s"]), name: "gpt-4".to_owned() },
         ),
         ("metadata -- s", ClientCommand::Metadata { target: started(&["s"]) }),
-        ("list -- npx", ClientCommand::List { target: started(&["npx"]), what: ListKind::All }),
+        (
+            "list -- npx",
+            ClientCommand::List { target: started(&["npx"]), what: ListKind::All, names: Vec::new() },
+        ),
         (
             "call http://localhost/mcp echo message=hi n:=1 --json @a",
             ClientCommand::Call {
@@ -286,21 +308,30 @@ fn the_inspectors_flags_are_translated() {
     for (line, expected) in [
         (
             "--cli http://localhost/mcp --method tools/list",
-            ClientCommand::List { target: url.clone(), what: ListKind::Tools },
+            ClientCommand::List { target: url.clone(), what: ListKind::Tools, names: Vec::new() },
         ),
         (
             "--cli --method resources/list http://localhost/mcp --transport sse",
-            ClientCommand::List { target: over(UrlTransport::Sse), what: ListKind::Resources },
+            ClientCommand::List {
+                target: over(UrlTransport::Sse),
+                what: ListKind::Resources,
+                names: Vec::new(),
+            },
         ),
         (
             "--cli --method resources/templates/list http://localhost/mcp --transport http",
-            ClientCommand::List { target: over(UrlTransport::StreamableHttp), what: ListKind::Templates },
+            ClientCommand::List {
+                target: over(UrlTransport::StreamableHttp),
+                what: ListKind::Templates,
+                names: Vec::new(),
+            },
         ),
         (
             "--cli node build/index.js --method prompts/list -- --flag x",
             ClientCommand::List {
                 target: started(&["node", "build/index.js", "--flag", "x"]),
                 what: ListKind::Prompts,
+                names: Vec::new(),
             },
         ),
         (

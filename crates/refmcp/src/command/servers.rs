@@ -1,7 +1,7 @@
 //! `refmcp servers`: the servers that configuration files name.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use refmcp_auth::secret::Secret;
@@ -35,7 +35,7 @@ pub(crate) fn run(options: &ServersOptions) -> Result<ExitReason> {
     }
     show(options.output, &listing, || {
         for problem in &listing.problems {
-            eprintln!("refmcp: {}", one_line(&problem.shown));
+            eprintln!("refmcp: {}", one_line(&problem.to_string()));
         }
         listing.text(&View::for_stdout(false))
     })?;
@@ -47,7 +47,7 @@ pub(crate) fn run(options: &ServersOptions) -> Result<ExitReason> {
 #[derive(Debug, Serialize)]
 struct ServerListing<'a> {
     servers: Vec<Server<'a>>,
-    problems: Vec<Complaint<'a>>,
+    problems: Vec<&'a Problem>,
 }
 
 /// A server of a file.
@@ -73,20 +73,6 @@ struct Server<'a> {
     shadowed: bool,
 }
 
-/// What is wrong with a file.
-#[derive(Debug, Serialize)]
-struct Complaint<'a> {
-    file: &'a PathBuf,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    member: Option<&'a str>,
-    severity: &'static str,
-    message: &'a str,
-    #[serde(skip)]
-    shown: String,
-}
-
 impl<'a> ServerListing<'a> {
     fn new(files: &'a [config::Servers], trust: &Trust) -> Self {
         let mut names = HashSet::new();
@@ -95,13 +81,14 @@ impl<'a> ServerListing<'a> {
             for entry in &file.servers {
                 listing.servers.push(Server::new(file, entry, trust, !names.insert(entry.name.as_str())));
             }
-            listing.problems.extend(file.problems.iter().map(Complaint::new));
+            listing.problems.extend(&file.problems);
         }
         listing
     }
 
     fn text(&self, view: &View) -> String {
-        if self.servers.is_empty() && self.problems.iter().any(|problem| problem.severity == "error") {
+        if self.servers.is_empty() && self.problems.iter().any(|problem| problem.severity == Severity::Error)
+        {
             return "no configuration file can be used\n".to_owned();
         }
         if self.servers.is_empty() {
@@ -160,22 +147,6 @@ impl<'a> Server<'a> {
             start,
             disabled: entry.disabled,
             shadowed,
-        }
-    }
-}
-
-impl<'a> Complaint<'a> {
-    fn new(problem: &'a Problem) -> Self {
-        Self {
-            file: &problem.file,
-            server: problem.server.as_deref(),
-            member: problem.member.as_deref(),
-            severity: match problem.severity {
-                Severity::Error => "error",
-                Severity::Hint => "hint",
-            },
-            message: &problem.message,
-            shown: problem.to_string(),
         }
     }
 }

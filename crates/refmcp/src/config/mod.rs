@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use refmcp_auth::secret::Secret;
 use refmcp_client::child::ChildProcess;
+use serde::Serialize;
 
 use crate::args::UrlTransport;
 use crate::ui::redact;
@@ -140,7 +141,8 @@ impl fmt::Debug for Launch {
 }
 
 /// How bad a problem is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Severity {
     /// The file or the entry cannot be used.
     Error,
@@ -149,14 +151,16 @@ pub(crate) enum Severity {
 }
 
 /// Something wrong with a configuration file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize)]
 #[error("{}", self.shown())]
 pub(crate) struct Problem {
     /// The file.
     pub(crate) file: PathBuf,
     /// The server whose entry it is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) server: Option<String>,
     /// The member that is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) member: Option<String>,
     pub(crate) severity: Severity,
     pub(crate) message: String,

@@ -33,6 +33,11 @@ pub(crate) fn rpc_of(fault: &anyhow::Error) -> Option<&RpcError> {
     fault.chain().find_map(|cause| cause.downcast_ref::<ExitError>()?.rpc.as_deref())
 }
 
+/// The same error in other words.
+pub(crate) fn reworded(fault: &anyhow::Error, what: String) -> anyhow::Error {
+    ExitError::new(ExitReason::of(fault), what).answered(rpc_of(fault)).into()
+}
+
 /// An error as JSON, on one line: what went wrong, why in one word, the exit code that says the same, and the server's
 /// own error where it answered with one, all without the secrets of targets.
 pub(crate) fn document(message: &str, reason: ExitReason, rpc: Option<&RpcError>) -> Value {

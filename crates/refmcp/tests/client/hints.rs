@@ -83,6 +83,21 @@ fn a_port_that_does_not_speak_http_is_told_of() {
 }
 
 #[test]
+fn a_hint_does_not_hide_the_error_of_the_server() {
+    let address = listening(|mut stream| {
+        // The server answers whatever is asked.
+        let _ = stream.read(&mut [0; 4096]);
+        let body = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32009,"message":"gone"}}"#;
+        let head = format!("HTTP/1.1 404 Not Found\r\nContent-Length: {}\r\n\r\n", body.len());
+        let _ = stream.write_all((head + body).as_bytes());
+    });
+    let ended = User::new().run(&["info", "-o", "json", &format!("http://{address}/x/")]);
+    let fault: serde_json::Value = serde_json::from_str(&ended.err).unwrap_or_else(|_| panic!("{ended:?}"));
+    assert_eq!(fault["error"]["rpc"]["code"], -32009, "{fault}");
+    assert!(fault["error"]["message"].as_str().unwrap().contains("nothing is at /x/: try"), "{fault}");
+}
+
+#[test]
 fn it_is_said_when_to_try_again() {
     let (seconds, date) = ("37", "Wed, 21 Oct 2026 07:28:00 GMT");
     for (value, told) in

@@ -10,10 +10,8 @@ use crate::arguments::ArgumentInput;
 /// A command that drives a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ClientCommand {
-    /// Show what it offers.
-    List { target: Target, what: ListKind },
-    /// Show single things that it offers, whole.
-    Show { target: Target, what: ListKind, names: Vec<String> },
+    /// Show what it offers: lists, or single things by their names, whole.
+    List { target: Target, what: ListKind, names: Vec<String> },
     /// Call a tool.
     Call { target: Target, tool: String, arguments: ArgumentInput },
     /// Read a resource.
@@ -57,7 +55,6 @@ impl ClientCommand {
     pub(crate) fn target(&self) -> Option<&Target> {
         match self {
             Self::List { target, .. }
-            | Self::Show { target, .. }
             | Self::Call { target, .. }
             | Self::Read { target, .. }
             | Self::Prompt { target, .. }

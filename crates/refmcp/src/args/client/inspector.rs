@@ -129,7 +129,7 @@ impl Inspector {
             self.config.is_some().then_some(self.server),
         )?;
         let needs = |what: &str| UsageError::new(format!("{} needs {what}", self.method));
-        let list = |what| ClientCommand::List { target: target.clone(), what };
+        let list = |what| ClientCommand::List { target: target.clone(), what, names: Vec::new() };
         let command = match Method::known(&self.method) {
             Some(Method::ListTools) => list(ListKind::Tools),
             Some(Method::ListResources) => list(ListKind::Resources),

@@ -76,9 +76,11 @@ impl ClientArgs {
             Self::Info(args) => args.resolve(|target| ClientCommand::Info { target }),
             Self::Metadata(args) => args.resolve(|target| ClientCommand::Metadata { target }),
             Self::Models { command, list } => match command.unwrap_or(ModelsArgs::List(*list)) {
-                ModelsArgs::List(args) => {
-                    args.resolve(|target| ClientCommand::List { target, what: ListKind::Models })
-                }
+                ModelsArgs::List(args) => args.resolve(|target| ClientCommand::List {
+                    target,
+                    what: ListKind::Models,
+                    names: Vec::new(),
+                }),
                 ModelsArgs::Select(args) => {
                     let (mut words, _) = args.split(|args| args.name.take());
                     let target = words.only_target()?;
@@ -224,10 +226,7 @@ fn list(args: ListArgs) -> Result<(ClientCommand, SharedOptions), UsageError> {
     let what = kind.unwrap_or(ListKind::All);
     let has_url = words.words.front().is_some_and(|word| Target::is_url(word));
     let names = if what == ListKind::All && has_url { Vec::new() } else { words.rest() };
-    words.finish(match names.is_empty() {
-        true => ClientCommand::List { target, what },
-        false => ClientCommand::Show { target, what, names },
-    })
+    words.finish(ClientCommand::List { target, what, names })
 }
 
 fn shell(args: ShellArgs) -> Result<(ClientCommand, SharedOptions), UsageError> {

@@ -11,6 +11,7 @@ use refmcp_proto::jsonrpc::code;
 use super::server_stderr::LastLines;
 use crate::args::{ExitError, ExitReason};
 use crate::shell::signals::Signal;
+use crate::ui::error::reworded;
 use crate::ui::text::{multi_line, one_line};
 
 /// There is no connection.
@@ -68,12 +69,13 @@ pub(crate) fn of_method(method: &str, declared: &ServerCapabilities, fault: &Err
     let Some(error) = fault.rpc() else { return said };
     let Some((capability, is_declared)) = capability(method, declared) else { return said };
     if !is_declared {
-        let what = format!("the server declares no {capability}: {said}");
-        return ExitError::new(ExitReason::of(&said), what).answered(Some(error)).into();
+        return reworded(&said, format!("the server declares no {capability}: {said}"));
     }
     if error.code == code::METHOD_NOT_FOUND {
-        let what = format!("the server declares {capability}, but does not know {method}: {said}");
-        return ExitError::new(ExitReason::of(&said), what).answered(Some(error)).into();
+        return reworded(
+            &said,
+            format!("the server declares {capability}, but does not know {method}: {said}"),
+        );
     }
     said
 }

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::extra_methods::ExtraMethods;
-use super::models;
+use super::models::{self, Model};
 use super::output::WithRawJson;
 use super::session::Session;
 use crate::args::{ExitReason, ListKind, UsageError};
@@ -103,7 +103,7 @@ struct Lists<'a> {
 }
 
 impl Lists<'_> {
-    async fn add<T: Listable + Clone>(&mut self, kind: &Kind<T>) -> Result<()> {
+    async fn add<T: Listable>(&mut self, kind: &Kind<T>) -> Result<()> {
         let all = self.what == ListKind::All;
         let offered = T::offered(&self.session.client.server().capabilities);
         if !(self.what == kind.listing || all && offered) {
@@ -120,26 +120,13 @@ impl Lists<'_> {
             Err(fault) => return Err(self.session.fault(T::METHOD.name(), &fault)),
         };
         let view = self.session.printer.view();
+        let (items, texts): (Vec<T>, Vec<_>) =
+            listed.into_iter().map(|written| (written.item, written.text)).unzip();
         if self.names.is_empty() {
-            let items: Vec<T> = listed.iter().map(|written| written.item.clone()).collect();
-            self.section(kind.heading, &(kind.all)(&items, view));
-            self.document.add::<T>(listed);
-            return Ok(());
-        }
-        let (mut found, mut shown) = (Vec::new(), Vec::new());
-        for written in listed {
-            let called = (kind.names)(&written.item);
-            self.known.extend(called.first().map(|name| (*name).clone()));
-            if !self.names.iter().any(|name| called.contains(&name)) {
-                continue;
-            }
-            self.missing.retain(|name| !called.contains(&name));
-            shown.push((kind.one)(&written.item, view));
-            found.push(written);
-        }
-        self.text.push_str(&shown.join("\n"));
-        if !found.is_empty() {
-            self.document.add::<T>(found);
+            self.whole(kind.heading, member::<T>(), &(kind.all)(&items, view), texts);
+        } else {
+            let one = |item: &T| (kind.one)(item, view);
+            self.named(member::<T>(), items.iter().zip(texts), kind.names, one);
         }
         Ok(())
     }
@@ -165,33 +152,46 @@ impl Lists<'_> {
         let (list, texts) = (fetched.item, models::texts(&fetched.text)?);
         let view = self.session.printer.view();
         if self.names.is_empty() {
-            self.section("models", &render::models(&list, view));
-            self.document.lists.insert("models", texts);
-            return Ok(());
-        }
-        let (mut found, mut shown) = (Vec::new(), Vec::new());
-        for (model, text) in list.models.iter().zip(texts) {
-            self.known.push(model.name.clone());
-            if self.names.contains(&model.name) {
-                self.missing.retain(|name| *name != model.name);
-                shown.push(render::model_details(model, list.is_active(model), view));
-                found.push(text);
-            }
-        }
-        self.text.push_str(&shown.join("\n"));
-        if !found.is_empty() {
-            self.document.lists.insert("models", found);
+            self.whole("models", "models", &render::models(&list, view), texts);
+        } else {
+            let one = |model: &Model| render::model_details(model, list.is_active(model), view);
+            self.named("models", list.models.iter().zip(texts), |model| vec![&model.name], one);
         }
         Ok(())
     }
 
     /// Adds a list; it has a heading where there are several.
-    fn section(&mut self, heading: &str, shown: &str) {
+    fn whole(&mut self, heading: &str, member: &'static str, shown: &str, texts: Vec<Box<RawValue>>) {
+        self.document.lists.insert(member, texts);
         if self.what != ListKind::All {
             return self.text.push_str(shown);
         }
         let heading = self.session.printer.view().paint.strong(&heading.to_uppercase());
         self.text.push_str(&format!("{heading}\n{shown}\n"));
+    }
+
+    /// Adds those of a list that were asked for.
+    fn named<'t, T: 't>(
+        &mut self,
+        member: &'static str,
+        items: impl Iterator<Item = (&'t T, Box<RawValue>)>,
+        names: fn(&T) -> Vec<&String>,
+        one: impl Fn(&T) -> String,
+    ) {
+        let (mut found, mut shown) = (Vec::new(), Vec::new());
+        for (item, text) in items {
+            let called = names(item);
+            self.known.extend(called.first().map(|name| (*name).clone()));
+            if self.names.iter().any(|name| called.contains(&name)) {
+                self.missing.retain(|name| !called.contains(&name));
+                shown.push(one(item));
+                found.push(text);
+            }
+        }
+        self.text.push_str(&shown.join("\n"));
+        if !found.is_empty() {
+            self.document.lists.insert(member, found);
+        }
     }
 
     fn show(mut self) -> Result<ExitReason> {
@@ -242,11 +242,6 @@ struct Document {
 }
 
 impl Document {
-    fn add<T: Listable>(&mut self, list: Vec<WithRawJson<T>>) {
-        let texts = list.into_iter().map(|written| written.text);
-        self.lists.insert(member::<T>(), texts.collect());
-    }
-
     fn refuse(&mut self, member: &'static str, rpc: Option<&RpcError>, message: &str) {
         let error = rpc.and_then(|error| serde_json::to_value(error).ok());
         self.errors.insert(member, error.unwrap_or_else(|| json!({ "message": message })));

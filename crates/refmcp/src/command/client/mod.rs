@@ -21,15 +21,10 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::Result;
-use refmcp_client::model::LogLevel;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{
-    BridgeSide, ClientCommand, CompletionReference, ExitReason, ListKind, OutputFormat, SharedOptions,
-    Target, UsageError,
-};
-use crate::arguments::ArgumentInput;
+use crate::args::{BridgeSide, ClientCommand, ExitReason, OutputFormat, SharedOptions, Target, UsageError};
 use crate::bridge::Upstream;
 use crate::command::{auth, reachable};
 use crate::shell::signals::{Signal, Signals};
@@ -102,28 +97,12 @@ async fn carry_out(
     shared: &SharedOptions,
     stopped: &CancellationToken,
 ) -> Result<ExitReason> {
-    let (target, command) = match command {
-        ClientCommand::List { target, what } => (target, OneShot::List(what, Vec::new())),
-        ClientCommand::Show { target, what, names } => (target, OneShot::List(what, names)),
-        ClientCommand::Call { target, tool, arguments } => (target, OneShot::Call(tool, arguments)),
-        ClientCommand::Read { target, uri } => (target, OneShot::Read(uri)),
-        ClientCommand::Prompt { target, name, arguments } => (target, OneShot::Prompt(name, arguments)),
-        ClientCommand::Complete { target, of, argument, prefix, context } => {
-            (target, OneShot::Complete { of, argument, prefix, context })
-        }
-        ClientCommand::Watch { target, uris } => (target, OneShot::Watch(uris)),
-        ClientCommand::Info { target } => (target, OneShot::Info),
-        ClientCommand::SelectModel { target, name } => (target, OneShot::SelectModel(name)),
-        ClientCommand::Metadata { target } => (target, OneShot::Metadata),
-        ClientCommand::Raw { target, method, params } => (target, OneShot::Raw(method, params)),
-        ClientCommand::SetLevel { target, level } => (target, OneShot::SetLevel(level)),
-        ClientCommand::Auth(command) => {
-            return tokio::select! {
-                done = auth::run(command, shared) => done,
-                () = stopped.cancelled() => Err(fault::interrupted()),
-            };
-        }
-        ClientCommand::Shell { targets } => return crate::shell::run(&targets, shared).await,
+    match command {
+        ClientCommand::Auth(command) => tokio::select! {
+            done = auth::run(command, shared) => done,
+            () = stopped.cancelled() => Err(fault::interrupted()),
+        },
+        ClientCommand::Shell { targets } => crate::shell::run(&targets, shared).await,
         ClientCommand::Bridge { from, to } => {
             if from == BridgeSide::Stdio && shared.output != OutputFormat::Text {
                 let what = "standard output is the client's: write messages to a file with --trace";
@@ -134,20 +113,33 @@ async fn carry_out(
             let server = Upstream { connector: server.connector, observer: server.observer };
             reachable::warn_of_bridge(&from);
             let done = crate::bridge::run(&from, server, shared, stopped).await;
-            return done.map(|()| ExitReason::Done);
+            done.map(|()| ExitReason::Done)
         }
-    };
+        command => match command.target() {
+            Some(target) => in_session(&command, target, shared, stopped).await,
+            None => Ok(ExitReason::Done),
+        },
+    }
+}
+
+/// Connects to a server, carries the command out, and leaves.
+async fn in_session(
+    command: &ClientCommand,
+    target: &Target,
+    shared: &SharedOptions,
+    stopped: &CancellationToken,
+) -> Result<ExitReason> {
     let bars = Bars::on_stderr();
     let person = Person::new(shared, &bars);
     let session = tokio::select! {
-        session = Session::open(&target, shared, &person, &bars) => session?,
+        session = Session::open(target, shared, &person, &bars) => session?,
         () = stopped.cancelled() => return Err(fault::interrupted()),
     };
     let done = tokio::select! {
-        done = command.run(&session) => done,
+        done = run_in(command, &session) => done,
         () = stopped.cancelled() => match command {
             // A signal is the usual end of watching.
-            OneShot::Watch(_) => Ok(ExitReason::Done),
+            ClientCommand::Watch { .. } => Ok(ExitReason::Done),
             _ => Err(fault::interrupted()),
         },
     };
@@ -163,38 +155,23 @@ async fn carry_out(
     done
 }
 
-/// A command that connects to one server, does one thing, and is done.
-enum OneShot {
-    List(ListKind, Vec<String>),
-    Call(String, ArgumentInput),
-    Read(String),
-    Prompt(String, ArgumentInput),
-    Complete { of: CompletionReference, argument: String, prefix: String, context: Vec<(String, String)> },
-    Watch(Vec<String>),
-    Info,
-    SelectModel(String),
-    Metadata,
-    Raw(String, Option<String>),
-    SetLevel(LogLevel),
-}
-
-impl OneShot {
-    async fn run(&self, session: &Session) -> Result<ExitReason> {
-        match self {
-            Self::Call(tool, words) => return call::call(session, tool, words).await,
-            Self::List(what, names) => return list::list(session, *what, names).await,
-            Self::Read(uri) => requests::read(session, uri).await,
-            Self::Prompt(name, words) => requests::prompt(session, name, words).await,
-            Self::Complete { of, argument, prefix, context } => {
-                requests::complete(session, of, argument, prefix, context).await
-            }
-            Self::Watch(uris) => watch::watch(session, uris).await,
-            Self::Info => requests::info(session),
-            Self::SelectModel(name) => models::select(session, name).await,
-            Self::Metadata => requests::metadata(session).await,
-            Self::Raw(method, params) => requests::raw(session, method, params.as_deref()).await,
-            Self::SetLevel(level) => requests::set_level(session, *level).await,
+async fn run_in(command: &ClientCommand, session: &Session) -> Result<ExitReason> {
+    match command {
+        ClientCommand::Call { tool, arguments, .. } => return call::call(session, tool, arguments).await,
+        ClientCommand::List { what, names, .. } => return list::list(session, *what, names).await,
+        ClientCommand::Read { uri, .. } => requests::read(session, uri).await,
+        ClientCommand::Prompt { name, arguments, .. } => requests::prompt(session, name, arguments).await,
+        ClientCommand::Complete { of, argument, prefix, context, .. } => {
+            requests::complete(session, of, argument, prefix, context).await
         }
-        .map(|()| ExitReason::Done)
+        ClientCommand::Watch { uris, .. } => watch::watch(session, uris).await,
+        ClientCommand::Info { .. } => requests::info(session),
+        ClientCommand::SelectModel { name, .. } => models::select(session, name).await,
+        ClientCommand::Metadata { .. } => requests::metadata(session).await,
+        ClientCommand::Raw { method, params, .. } => requests::raw(session, method, params.as_deref()).await,
+        ClientCommand::SetLevel { level, .. } => requests::set_level(session, *level).await,
+        // They open no session, or several.
+        ClientCommand::Shell { .. } | ClientCommand::Bridge { .. } | ClientCommand::Auth(_) => Ok(()),
     }
+    .map(|()| ExitReason::Done)
 }

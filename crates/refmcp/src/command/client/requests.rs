@@ -18,9 +18,9 @@ use super::extra_methods::ExtraMethods;
 use super::output::WithRawJson;
 use super::output::laid_out;
 use super::session::Session;
-use crate::args::{CompletionReference, ExitError, ExitReason, UsageError};
+use crate::args::{CompletionReference, UsageError};
 use crate::arguments::{ArgumentInput, ValueSource, json_document, prompt_schema};
-use crate::ui::error::rpc_of;
+use crate::ui::error::{reworded, rpc_of};
 use crate::ui::render;
 use crate::ui::suggest::{nearest, unknown};
 use crate::ui::text::{multi_line, one_line};
@@ -112,15 +112,14 @@ async fn proposing<T: Listable>(
     name: &str,
     name_of: impl Fn(&T) -> &String,
 ) -> anyhow::Error {
-    let Some(rpc) = rpc_of(&said).cloned() else { return said };
+    if rpc_of(&said).is_none() {
+        return said;
+    }
     // A server that does not list them has nothing to propose.
     let listed = session.list::<T>().await.unwrap_or_default();
     let names: Vec<&str> = listed.iter().map(|item| name_of(item).as_str()).collect();
     match nearest(name, &names).filter(|_| !names.contains(&name)) {
-        Some(near) => {
-            let what = format!("{said:#}; did you mean {}?", one_line(near));
-            ExitError::new(ExitReason::of(&said), what).answered(Some(&rpc)).into()
-        }
+        Some(near) => reworded(&said, format!("{said:#}; did you mean {}?", one_line(near))),
         None => said,
     }
 }

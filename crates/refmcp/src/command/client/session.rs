@@ -21,6 +21,7 @@ use super::ignored_input::IgnoredInput;
 use super::models;
 use super::output::Printer;
 use crate::args::{ExitError, ExitReason, OutputFormat, SharedOptions, Target, TargetName, UrlTransport};
+use crate::ui::error::reworded;
 use crate::ui::progress::Bars;
 use crate::ui::render;
 use crate::ui::text::one_line;
@@ -105,7 +106,7 @@ impl Session {
                     Some(hint) => {
                         let said = fault.to_string();
                         let between = if said.contains('\n') { "\n" } else { "; " };
-                        ExitError::new(ExitReason::of(&fault), format!("{said}{between}{hint}")).into()
+                        reworded(&fault, format!("{said}{between}{hint}"))
                     }
                     None => fault,
                 });
@@ -174,10 +175,7 @@ impl Session {
                 let capabilities = &self.client.server().capabilities;
                 let said = fault::of_method(method, capabilities, fault);
                 match fault.rpc().and_then(hint::of_capability) {
-                    Some(hint) => {
-                        let what = format!("{said}; {hint}");
-                        ExitError::new(ExitReason::of(&said), what).answered(fault.rpc()).into()
-                    }
+                    Some(hint) => reworded(&said, format!("{said}; {hint}")),
                     None => said,
                 }
             }

@@ -162,17 +162,10 @@ impl Entry {
     }
 
     pub(super) fn to_value(&self) -> Value {
-        let member = |(name, member): &(&str, Member)| {
-            let value = match member {
-                Member::Text(text) => Value::from(text.as_str()),
-                Member::List(items) => items.iter().map(String::as_str).collect(),
-                Member::Pairs(pairs) => {
-                    pairs.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect()
-                }
-            };
-            ((*name).to_owned(), value)
-        };
-        Value::Object(self.0.iter().map(member).collect())
+        // An empty text is one that can be edited.
+        let Ok(root) = parsed("") else { return Value::Null };
+        root.set_value(self.to_input());
+        values(&root)
     }
 }
 

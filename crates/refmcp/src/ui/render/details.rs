@@ -42,9 +42,6 @@ pub(crate) fn prompt_details(prompt: &Prompt, view: &View) -> String {
 
 /// A resource.
 pub(crate) fn resource_details(resource: &Resource, view: &View) -> String {
-    let mut out = String::new();
-    heading(&mut out, view, &resource.uri, None);
-    description(&mut out, resource.description.as_deref());
     let facts = [
         ("name", Some(resource.name.clone())),
         ("title", resource.title.clone()),
@@ -52,35 +49,41 @@ pub(crate) fn resource_details(resource: &Resource, view: &View) -> String {
         ("size", resource.size.map(bytes)),
         ("annotations", resource.annotations.as_ref().and_then(|it| serde_json::to_string(it).ok())),
     ];
-    section(&mut out, view, "facts", &known(facts));
-    out
+    with_facts(view, &resource.uri, resource.description.as_deref(), facts)
 }
 
 /// A resource template.
 pub(crate) fn template_details(template: &ResourceTemplate, view: &View) -> String {
-    let mut out = String::new();
-    heading(&mut out, view, &template.uri_template, None);
-    description(&mut out, template.description.as_deref());
     let facts = [
         ("name", Some(template.name.clone())),
         ("title", template.title.clone()),
         ("type", template.mime_type.clone()),
         ("annotations", template.annotations.as_ref().and_then(|it| serde_json::to_string(it).ok())),
     ];
-    section(&mut out, view, "facts", &known(facts));
-    out
+    with_facts(view, &template.uri_template, template.description.as_deref(), facts)
 }
 
 /// A model.
 pub(crate) fn model_details(model: &Model, active: bool, view: &View) -> String {
-    let mut out = String::new();
-    heading(&mut out, view, &model.name, None);
-    description(&mut out, model.description.as_deref());
     let facts = [
         ("active", active.then(|| "yes".to_owned())),
         ("context", model.context_length.map(|tokens| format!("{tokens} tokens"))),
     ];
-    section(&mut out, view, "facts", &known(facts));
+    with_facts(view, &model.name, model.description.as_deref(), facts)
+}
+
+/// Something with its description, and those of these facts that are known.
+fn with_facts<const COUNT: usize>(
+    view: &View,
+    name: &str,
+    about: Option<&str>,
+    facts: [(&str, Option<String>); COUNT],
+) -> String {
+    let mut out = String::new();
+    heading(&mut out, view, name, None);
+    description(&mut out, about);
+    let known = facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    section(&mut out, view, "facts", &lines_of(&known.collect::<Vec<_>>()));
     out
 }
 
@@ -103,9 +106,4 @@ fn schema(out: &mut String, view: &View, name: &str, schema: &JsonObject) {
 fn lines_of(pairs: &[(String, String)]) -> String {
     let lines = pairs.iter().map(|(name, about)| format!("{}  {}", one_line(name), one_line(about)));
     lines.map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
-}
-
-fn known<const COUNT: usize>(facts: [(&str, Option<String>); COUNT]) -> String {
-    let known = facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    lines_of(&known.collect::<Vec<_>>())
 }
