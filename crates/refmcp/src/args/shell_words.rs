@@ -1,8 +1,11 @@
 //! A line of words as a shell would take it apart, without anything a shell would do besides.
 
-use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use super::UsageError;
+
+/// Brackets of a line that are taken for JSON and are none, before the others are left alone: each try reads on.
+const MOST_TRIES: usize = 64;
 
 /// Takes a line apart at its spaces. Single quotes keep everything, double quotes everything but `\"` and `\\`, a
 /// backslash outside of quotes the next character. A JSON object or array is kept as it is where a word begins, and
@@ -15,10 +18,11 @@ pub(crate) fn split_words(line: &str) -> Result<Vec<String>, UsageError> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut rest = line.chars();
+    let mut not_json = 0;
     while let Some(c) = rest.next() {
         match c {
             c if c.is_whitespace() => words.extend(word.take()),
-            '{' | '[' if word.as_deref().is_none_or(|word| word.ends_with('=')) => {
+            '{' | '[' if not_json < MOST_TRIES && word.as_deref().is_none_or(|word| word.ends_with('=')) => {
                 let text = line.get(line.len() - rest.as_str().len() - c.len_utf8()..).unwrap_or_default();
                 let word = word.get_or_insert_default();
                 match json(text) {
@@ -30,7 +34,10 @@ pub(crate) fn split_words(line: &str) -> Result<Vec<String>, UsageError> {
                         let key = word.trim_end_matches(":=");
                         return Err(UsageError::new(format!("{key}: is no JSON: {fault}")));
                     }
-                    _ => word.push(c),
+                    _ => {
+                        not_json += 1;
+                        word.push(c);
+                    }
                 }
             }
             '\'' => {
@@ -54,7 +61,7 @@ pub(crate) fn split_words(line: &str) -> Result<Vec<String>, UsageError> {
 
 /// The JSON value that a text begins with, if it ends where a word does.
 fn json(text: &str) -> Result<Option<&str>, serde_json::Error> {
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     values.next().transpose()?;
     let (value, rest) = text.split_at(values.byte_offset());
     Ok(Some(value).filter(|_| rest.is_empty() || rest.starts_with(char::is_whitespace)))
@@ -120,6 +127,12 @@ mod tests {
         for bad in ["'a", "\"a", "\"a\\", "a\\", "a:={\"k\": x}", "a:=[1"] {
             assert!(split_words(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn many_brackets_are_taken_apart_in_little_time() {
+        assert_eq!(split_words(&"[ ".repeat(100_000)).unwrap().len(), 100_000);
+        assert!(split_words(&format!("a:={}", "[".repeat(100_000))).is_err());
     }
 
     #[test]
