@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use refmcp_auth::uri::PROTECTED_RESOURCE;
 use refmcp_proto::engine::server::PeerCache;
 use refmcp_proto::engine::{Change, DuplicateIds, EarlyRequests, EngineConfig};
-use refmcp_server::backplane::{Backplane, MemoryBackplane};
+use refmcp_server::backplane::{Backplane, MemoryBackplane, PostKey, TopicChanges};
 use refmcp_server::transport::clock::Clock;
 use refmcp_server::{Connection, Limits, Revision, Server, SessionParts};
 use tokio::task::yield_now;
@@ -36,8 +36,14 @@ const SWEEP_EVERY: Duration = Duration::from_secs(5);
 /// How long a request may wait for `initialized`, which may arrive later on another connection.
 const INITIALIZED_WITHIN: Duration = Duration::from_secs(1);
 
+/// The delay before changes at other replicas are asked for again.
+const CHANGES_RETRY: Duration = Duration::from_secs(1);
+
 /// Sessions that are notified of a change before other tasks get a turn.
 const CHANGE_BATCH: usize = 256;
+
+/// Bytes of the facts of a session that several processes serve.
+const FACTS_BYTES: usize = 60 << 10;
 
 /// An MCP server over HTTP.
 #[derive(Debug, Clone)]
@@ -60,7 +66,9 @@ impl EndpointBuilder {
         Self { options, ..self }
     }
 
-    /// Keeps sessions and their streams in this backplane instead of in memory.
+    /// Keeps sessions and their streams in this backplane instead of in memory. Endpoints that share one, in any number of
+    /// processes, serve each other's sessions. Their servers offer the same, and have the same
+    /// [key](refmcp_server::ServerBuilder::seal_key).
     #[must_use]
     pub fn backplane(self, backplane: Arc<dyn Backplane>) -> Self {
         Self { backplane: Some(backplane), ..self }
@@ -74,7 +82,9 @@ impl EndpointBuilder {
     pub fn build(self) -> Endpoint {
         let Self { server, mut options, backplane } = self;
         let memory = || Arc::new(MemoryBackplane::new(options.memory())) as Arc<dyn Backplane>;
+        let is_shared = backplane.is_some();
         let backplane = backplane.unwrap_or_else(memory);
+        server.use_backplane(backplane.clone());
         options.resource_server =
             options.resource_server.take().map(|resource_server| resource_server.for_endpoint(&options));
         let mut config = server.config().clone();
@@ -86,6 +96,7 @@ impl EndpointBuilder {
         } else if config.policy.duplicate_ids == DuplicateIds::Refuse {
             config.policy.duplicate_ids = DuplicateIds::RefuseUnlessLenient;
         }
+        config.max_facts_bytes = is_shared.then_some(FACTS_BYTES);
         config.policy.announce_end = false;
         config.policy.null_error_id = true;
         let clock = server.clock();
@@ -94,7 +105,7 @@ impl EndpointBuilder {
             rates: options.rate.map(RateLimiter::new),
             extra_paths: extra_paths(&options),
             revisions: Revision::ALL.iter().map(|revision| (*revision, revision.as_str().into())).collect(),
-            sessions: Sessions::new(clock, options.session_timeout, backplane),
+            sessions: Sessions::new(clock, options.session_timeout, backplane, is_shared),
             options,
             config: Arc::new(config),
             peers: Arc::default(),
@@ -243,12 +254,12 @@ impl EndpointState {
     }
 
     /// Notifies all sessions and listeners of a change, a batch at a time.
-    async fn notify_all(&self, change: &Change) {
+    pub(crate) async fn notify_all(&self, change: &Change, key: Option<PostKey>) {
         let sessions = self.sessions.all();
         let listeners = self.listeners();
         let drivers = sessions.iter().map(|session| &session.driver).chain(&listeners);
         for (count, driver) in (1..).zip(drivers) {
-            driver.changed(change);
+            driver.changed(change, key);
             if count % CHANGE_BATCH == 0 {
                 yield_now().await;
             }
@@ -274,19 +285,51 @@ pub(crate) fn original_uri(head: &Parts) -> &Uri {
 async fn maintain(endpoint: Weak<EndpointState>) {
     let Some(inner) = endpoint.upgrade() else { return };
     let (feed, mut sweep) = (inner.server.changes(), tokio::time::interval(sweep_every(&inner.options)));
+    let (backplane, is_shared) = (inner.sessions.backplane.clone(), inner.sessions.is_shared);
     drop(inner);
+    let mut latest = None;
     loop {
         tokio::select! {
             () = feed.changed() => {
                 let Some(endpoint) = endpoint.upgrade() else { return };
                 for change in feed.take() {
-                    endpoint.notify_all(&change).await;
+                    if is_shared {
+                        endpoint.publish(&change).await;
+                    } else {
+                        endpoint.notify_all(&change, None).await;
+                    }
                 }
+            }
+            changes = next_changes(&*backplane, &mut latest), if is_shared => {
+                let Some(endpoint) = endpoint.upgrade() else { return };
+                endpoint.take_changes(&changes).await;
             }
             _ = sweep.tick() => {
                 let Some(endpoint) = endpoint.upgrade() else { return };
                 endpoint.log_left_out();
                 endpoint.sessions.sweep(&endpoint.options).await;
+            }
+        }
+    }
+}
+
+/// What has changed at any replica since the last time. Dropping the future loses nothing.
+async fn next_changes(backplane: &dyn Backplane, latest: &mut Option<u64>) -> TopicChanges {
+    loop {
+        let changes = match *latest {
+            Some(latest) => backplane.changes(latest).await,
+            None => {
+                backplane.latest().await.map(|latest| TopicChanges { topics: vec![], missed: false, latest })
+            }
+        };
+        match changes {
+            Ok(changes) => {
+                *latest = Some(changes.latest);
+                return changes;
+            }
+            Err(fault) => {
+                tracing::warn!(%fault, "changes at other replicas are not heard of");
+                tokio::time::sleep(CHANGES_RETRY).await;
             }
         }
     }
@@ -310,7 +353,7 @@ mod tests {
         let drivers: Vec<_> =
             (0..=CHANGE_BATCH * 2).map(|_| endpoint.inner.open_driver(Connection::default())).collect();
         drivers.iter().for_each(|driver| endpoint.inner.add_listener(driver));
-        let mut notifying = std::pin::pin!(endpoint.inner.notify_all(&Change::Tools));
+        let mut notifying = std::pin::pin!(endpoint.inner.notify_all(&Change::Tools, None));
         let mut context = Context::from_waker(Waker::noop());
         let mut turns = std::iter::repeat_with(|| notifying.as_mut().poll(&mut context));
         assert_eq!(turns.position(|turn| turn == Poll::Ready(())), Some(2));

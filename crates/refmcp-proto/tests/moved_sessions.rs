@@ -41,16 +41,17 @@ impl MovedSession {
         Self { config, clock, engines: vec![first], facts: None, expected, ids, sent }
     }
 
-    /// Moves the session to a new engine, once there is one. The facts travel as text.
+    /// Moves the session to a new engine. The facts travel as text.
     fn moved(&mut self) -> usize {
-        if let Some(facts) = &mut self.facts {
+        let facts = self.facts.as_ref().map(|facts| {
             let text = serde_json::to_string(facts).unwrap();
             let read: SessionFacts = serde_json::from_str(&text).unwrap();
             assert_eq!(read, *facts);
-            let resumed = TestEngine::resume(self.config.clone(), self.clock.clone(), &read).unwrap();
-            *facts = resumed.engine.facts().unwrap();
-            self.engines.push(resumed);
-        }
+            read
+        });
+        let epoch = u32::try_from(self.engines.len()).unwrap();
+        let resumed = TestEngine::resume(self.config.clone(), self.clock.clone(), epoch, facts.as_ref());
+        self.engines.push(resumed.unwrap());
         self.engines.len() - 1
     }
 
@@ -58,13 +59,12 @@ impl MovedSession {
     fn share(&mut self) {
         while let Some((from, output)) = self.next_shared() {
             match output {
-                SharedOutput::Facts => {
-                    let facts = self.engines[from].engine.facts().unwrap();
+                SharedOutput::Facts(facts) => {
                     for engine in &mut self.engines {
-                        engine.engine.adopt(self.clock.now(), &facts);
+                        engine.engine.adopt(self.clock.now(), &facts).unwrap();
                         engine.settle();
                     }
-                    self.facts = Some(facts);
+                    self.facts = Some(*facts);
                 }
                 SharedOutput::Expect { id, .. } => drop(self.expected.insert(id, from)),
                 SharedOutput::Withdraw(id) => drop(self.expected.remove(&id)),
@@ -89,7 +89,6 @@ impl MovedSession {
                 }
             }
         }
-        self.facts = self.facts.take().or_else(|| self.engines[0].engine.facts());
         for number in 0..self.engines.len() {
             let sent = self.engines[number].take_sent();
             self.collect(sent.into_iter().map(|message| message.json));
@@ -247,27 +246,25 @@ fn engines_of_one_session_make_different_ids() {
     let ask = json!({ "name": "ask_roots" });
     let mut engines = vec![opened(shared_config())];
     let mut ids = BTreeSet::new();
-    for _ in 0..3 {
+    for epoch in 1..=3 {
         let last = engines.last_mut().unwrap();
         ids.insert(request(last, 1, "tools/call", ask.clone())["id"].as_i64().unwrap());
         ids.insert(request(last, 2, "tools/call", ask.clone())["id"].as_i64().unwrap());
         let facts = last.engine.facts().unwrap();
-        engines.push(TestEngine::resume(shared_config(), Clock::new(), &facts).unwrap());
+        engines.push(TestEngine::resume(shared_config(), Clock::new(), epoch, Some(&facts)).unwrap());
     }
     assert_eq!(ids.len(), 6, "{ids:?}");
     assert_eq!(ids.first(), Some(&1), "a session that stays has small ids");
     assert!(*ids.last().unwrap() < 1 << 53, "ids are exact in floating point");
-    let mut facts = engines[0].engine.facts().unwrap();
-    facts.engines = 1 << 21;
-    let refused = TestEngine::resume(shared_config(), Clock::new(), &facts).err();
-    assert_eq!(refused, Some(ResumeError::Engines));
+    let refused = TestEngine::resume(shared_config(), Clock::new(), 1 << 21, None).err();
+    assert_eq!(refused, Some(ResumeError::Epoch));
 }
 
 #[test]
 fn an_engine_refuses_a_session_of_a_revision_that_it_does_not_have() {
     let facts = opened(shared_config()).engine.facts().unwrap();
     let only_old = EngineConfig { revisions: vec![Revision::ALL[0]], ..shared_config() };
-    let refused = ServerEngine::resume(Arc::new(only_old), None, Clock::new().now(), &facts).err();
+    let refused = ServerEngine::resume(Arc::new(only_old), None, Clock::new().now(), 1, Some(&facts)).err();
     assert_eq!(refused, Some(ResumeError::Revision(facts.peer.revision)));
     assert_eq!(TestEngine::new(shared_config()).engine.facts(), None, "before initialize there are none");
 }
@@ -282,11 +279,11 @@ fn changes_at_two_engines_are_merged() {
     let base = with(&engine.engine.facts().unwrap(), &["a", "b", "file:///a.txt"]);
     let mine = with(&base, &["b", "c", "file:///a.txt"]);
     let mut theirs = with(&base, &["a", "d", "file:///a.txt"]);
-    (theirs.log_level, theirs.engines) = (LogLevel::Error, 2);
+    theirs.log_level = LogLevel::Error;
     let merged = mine.merge(&base, &theirs);
     assert_eq!(merged.subscriptions, ["c", "d", "file:///a.txt"].map(String::from).into());
-    assert_eq!((merged.log_level, merged.engines), (LogLevel::Error, 2));
-    engine.engine.adopt(engine.clock.now(), &merged);
+    assert_eq!(merged.log_level, LogLevel::Error);
+    engine.engine.adopt(engine.clock.now(), &merged).unwrap();
     assert_eq!(engine.engine.facts(), Some(merged));
     engine.take_sent();
     engine.changed(&Change::Resource("file:///a.txt".to_owned()));

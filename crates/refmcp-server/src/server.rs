@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use parking_lot::{RwLock, RwLockReadGuard};
-use refmcp_proto::engine::{Change, EngineConfig, Sealer, ServerEngine};
+use refmcp_proto::engine::{Change, EngineConfig, ResumeError, Sealer, ServerEngine, SessionFacts};
 use refmcp_proto::finding::Finding;
 use refmcp_proto::time::Timestamp;
 use refmcp_transport::changes::{ChangeReceiver, ChangeSender};
@@ -179,6 +179,19 @@ impl Server {
         let engine = ServerEngine::new(config, connection.principal.clone());
         let session = Session::new(self.clone(), connection);
         SessionParts { engine, service: SessionService(session) }
+    }
+
+    /// The same for a session that another process has opened, with an engine of this epoch.
+    pub fn resume(
+        &self,
+        config: Arc<EngineConfig>,
+        connection: Connection,
+        epoch: u32,
+        facts: Option<&SessionFacts>,
+    ) -> Result<SessionParts, ResumeError> {
+        let engine = ServerEngine::resume(config, connection.principal.clone(), self.now(), epoch, facts)?;
+        let session = Session::new(self.clone(), connection);
+        Ok(SessionParts { engine, service: SessionService(session) })
     }
 
     /// Keeps in this backplane what processes of one server share, instead of in memory. The first one counts; an HTTP

@@ -66,9 +66,14 @@ impl TestEngine {
         Self::start(config, None, Box::new(handler))
     }
 
-    /// An engine with the scripted handlers that goes on with a session at this time.
-    pub fn resume(config: EngineConfig, clock: Clock, facts: &SessionFacts) -> Result<Self, ResumeError> {
-        let engine = ServerEngine::resume(Arc::new(config), None, clock.now(), facts)?;
+    /// An engine with the scripted handlers that goes on with a session.
+    pub fn resume(
+        config: EngineConfig,
+        clock: Clock,
+        epoch: u32,
+        facts: Option<&SessionFacts>,
+    ) -> Result<Self, ResumeError> {
+        let engine = ServerEngine::resume(Arc::new(config), None, clock.now(), epoch, facts)?;
         Ok(Self::of(engine, clock, Box::new(script::steps)))
     }
 

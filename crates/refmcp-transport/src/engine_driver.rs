@@ -45,6 +45,9 @@ pub trait Outbox: Send + 'static {
     /// Takes something for the other processes that serve the session; a session of one process has none.
     fn share(&mut self, _: SharedOutput) {}
 
+    /// A call runs as a task.
+    fn call_spawned(&mut self, _: &ServerEngine, _: CallId) {}
+
     /// Ends all connections of this client.
     fn close(&mut self, reason: CloseReason);
 
@@ -228,6 +231,7 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
             return cancel.cancel(self.clock.now());
         }
         state.running.insert(call, cancel.clone());
+        state.outbox.call_spawned(&state.engine, call);
         let handle = self.handle.clone();
         self.handlers.as_ref().unwrap_or(&self.runtime).spawn(async move {
             tokio::select! {

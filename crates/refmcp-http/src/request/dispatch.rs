@@ -156,7 +156,7 @@ impl EndpointState {
     async fn serve_authorized(
         self: &Arc<Self>,
         resource_server: &ResourceServer,
-        route: &Route,
+        route: &'static Route,
         client: Client,
         head: Parts,
         body: Body,
@@ -184,6 +184,20 @@ impl EndpointState {
     /// Serves an authorized request. Boxed, so that a connection that only reads a stream does not hold the memory of the
     /// largest handler.
     fn serve_route<'a>(
+        self: &'a Arc<Self>,
+        route: &'static Route,
+        caller: Caller,
+        head: Parts,
+        body: Body,
+    ) -> Pin<Box<dyn Future<Output = Result<Response, Refusal>> + Send + 'a>> {
+        if self.sessions.is_shared {
+            return Box::pin(self.serve_as_replica(route, caller, head, body));
+        }
+        self.serve_here(route, caller, head, body)
+    }
+
+    /// The same, when the session of the request is up to date.
+    pub(crate) fn serve_here<'a>(
         self: &'a Arc<Self>,
         route: &Route,
         caller: Caller,

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use refmcp_proto::http::{AcceptRule, missing_accept};
 use refmcp_proto::jsonrpc::{decode, excerpt};
 use refmcp_proto::revision::Resumption;
-use refmcp_server::backplane::SessionId;
+use refmcp_server::backplane::{ReadFrom, SessionId, StreamNumber};
 
 use crate::access::caller::Caller;
 use crate::access::scopes;
@@ -38,7 +38,11 @@ pub(crate) async fn open(
     let end = EndSessionOnDrop { endpoint: endpoint.clone(), id: session.id.clone() };
     driver.note(missing_accept(accept, AcceptRule::Get));
     let guards = (counted, driver.add_reader(), end);
-    let source = EventSource::Stream(driver.get_stream().attach());
+    let source = match driver.read(StreamNumber::GET, ReadFrom::Unread).await? {
+        Some(Ok(reading)) => EventSource::Log(reading),
+        Some(Err(_)) => return Err(Refusal::internal("the stream cannot be read")),
+        None => EventSource::Stream(driver.get_stream().attach()),
+    };
     let uri = format!("{}?sessionId={}", sibling_path(&head, "/messages"), session.id.reveal());
     let format = SseFormat::new(Resumption::Never, &endpoint.options);
     Ok(sse::response(endpoint, source, format, sse::endpoint_event(&uri), guards))
@@ -72,6 +76,11 @@ pub(crate) fn wrong_method(paths: &EndpointPath, target: Target, head: &Parts) -
     }
 }
 
+/// The session that a message is posted to.
+pub(crate) fn session_id(uri: &Uri) -> Option<&str> {
+    uri.query()?.split('&').find_map(|pair| pair.strip_prefix("sessionId="))
+}
+
 /// Receives a message; the answer goes to the session's stream.
 pub(crate) async fn message(
     endpoint: &Arc<EndpointState>,
@@ -80,12 +89,9 @@ pub(crate) async fn message(
     body: Body,
 ) -> Result<Response, Refusal> {
     body::check_type(&head.headers)?;
-    let id = head.uri.query().and_then(|query| {
-        query.split('&').find_map(|pair| pair.strip_prefix("sessionId=")).map(str::to_owned)
-    });
     let missing = || Refusal::bad_request(Reason::Session, "no sessionId; /sse says where to post");
-    let id = id.ok_or_else(missing)?;
-    let session = endpoint.sessions.find(SessionTransport::HttpSse, &id, &caller)?;
+    let id = session_id(&head.uri).ok_or_else(missing)?;
+    let session = endpoint.sessions.find(SessionTransport::HttpSse, id, &caller)?;
     let body = body::read(endpoint, body, endpoint.options.max_message_size).await?;
     match decode(&body, &endpoint.limits()) {
         Ok(incoming) => {

@@ -3,17 +3,19 @@
 use std::cell::Cell;
 use std::sync::{Arc, Weak};
 
-use refmcp_proto::engine::{Change, ExchangeId, ServerEngine};
+use refmcp_proto::engine::{Change, ExchangeId, ServerEngine, SessionFacts};
 use refmcp_proto::finding::Finding;
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_proto::revision::{Revision, Rules};
 use refmcp_server::backplane::{
-    AttachOutcome, Backplane, OpenStreamOutcome, ReadFrom, SessionId, StreamKey, StreamNumber, StreamReader,
-    Unavailable,
+    AttachOutcome, Backplane, OpenStreamOutcome, PostKey, ReadFrom, SessionId, StreamKey, StreamNumber,
+    StreamReader, Unavailable,
 };
 use refmcp_server::transport::EngineDriver;
 use refmcp_server::{SessionParts, SessionService, Timestamp};
 
+use crate::refusal::{Reason, Refusal};
+use crate::session::shared::SharedSession;
 use crate::session::streams::{Received, Streams};
 use crate::stream::response_stream::{GET_STREAM, ResponseStream};
 
@@ -150,9 +152,39 @@ impl SessionDriver {
         self.0.step(|engine| engine.cancel_exchange(exchange));
     }
 
-    /// Notifies the client of a change.
-    pub(crate) fn changed(&self, change: &Change) {
-        self.0.step(|engine| engine.changed(change));
+    /// Notifies the client of a change. A session of several replicas gets the messages of one key once.
+    pub(crate) fn changed(&self, change: &Change, key: Option<PostKey>) {
+        let notify = |engine: &mut ServerEngine, streams: &mut Streams, _| {
+            streams.post_key = key;
+            engine.changed(change);
+        };
+        self.0.receive(None, notify, |streams| streams.post_key = None);
+    }
+
+    /// Shares the session with other replicas.
+    pub(super) fn share(&self, shared: Arc<SharedSession>) {
+        self.streams(|streams| streams.shared = Some(shared));
+    }
+
+    /// Calls the engine.
+    pub(super) fn step(&self, act: impl FnOnce(&mut ServerEngine)) {
+        self.0.step(act);
+    }
+
+    /// What is agreed on and set in the session.
+    pub(super) fn facts(&self) -> Option<SessionFacts> {
+        self.0.inspect(|engine, _| engine.facts())
+    }
+
+    /// Takes over what another replica has changed.
+    pub(super) fn adopt(&self, facts: &SessionFacts) -> Result<(), Refusal> {
+        let now = self.0.service().session().server().now();
+        let mut adopted = Ok(());
+        self.0.step(|engine| adopted = engine.adopt(now, facts));
+        adopted.map_err(|fault| {
+            Refusal::unavailable(Reason::Sessions, "this session cannot be served here", 1)
+                .with_detail(fault.to_string())
+        })
     }
 
     /// Ends everything: subscriptions with their last message, calls without answers.

@@ -1,6 +1,9 @@
 //! Sessions: opening, finding and expiring them. The `driver` runs the engine of one session, `streams` has its streams.
+//! Where several processes serve one session, `shared` is this process's part of it, and `replica` keeps it up to date.
 
 pub(crate) mod driver;
+mod replica;
+pub(crate) mod shared;
 pub(crate) mod streams;
 
 use std::sync::Arc;
@@ -10,12 +13,14 @@ use std::time::Duration;
 use axum::http::HeaderMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
 use foldhash::HashMap;
 use parking_lot::RwLock;
 use refmcp_proto::http::check_session_version;
 use refmcp_proto::revision::{Resumption, Rules};
 use refmcp_server::backplane::{Backplane, CreateOutcome, NewSession, SessionId};
 use refmcp_server::transport::clock::Clock;
+use serde::{Deserialize, Serialize};
 
 use crate::access::caller::Caller;
 use crate::endpoint::EndpointState;
@@ -23,6 +28,7 @@ use crate::options::Options;
 use crate::refusal::{Reason, Refusal};
 use crate::request::headers;
 use crate::session::driver::SessionDriver;
+use crate::session::shared::{SharedSession, StoredFacts};
 use crate::stream::response_stream::drive;
 
 #[derive(Debug)]
@@ -38,10 +44,12 @@ pub(crate) struct HttpSession {
     used: AtomicU64,
     /// When the backplane was last told of a request.
     reported: AtomicU64,
+    /// What this replica shares with others, where there are any.
+    shared: Option<Arc<SharedSession>>,
 }
 
 /// The transport of a session; its id is valid for no other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum SessionTransport {
     Streamable,
     HttpSse,
@@ -55,13 +63,32 @@ const SHRINK_AFTER: u64 = 1000;
 pub(crate) struct Sessions {
     clock: Clock,
     session_timeout: Duration,
-    backplane: Arc<dyn Backplane>,
+    pub(crate) backplane: Arc<dyn Backplane>,
+    /// Whether other processes may use the backplane.
+    pub(crate) is_shared: bool,
     open: RwLock<HashMap<SessionId, Arc<HttpSession>>>,
+    /// Shared sessions by their topics.
+    topics: RwLock<HashMap<Arc<str>, SessionId>>,
 }
 
 impl Sessions {
-    pub(crate) fn new(clock: Clock, session_timeout: Duration, backplane: Arc<dyn Backplane>) -> Self {
-        Self { clock, session_timeout, backplane, open: RwLock::default() }
+    pub(crate) fn new(
+        clock: Clock,
+        session_timeout: Duration,
+        backplane: Arc<dyn Backplane>,
+        is_shared: bool,
+    ) -> Self {
+        let (open, topics) = (RwLock::default(), RwLock::default());
+        Self { clock, session_timeout, backplane, is_shared, open, topics }
+    }
+
+    fn get(&self, id: &SessionId) -> Option<Arc<HttpSession>> {
+        self.open.read().get(id).cloned()
+    }
+
+    fn with_topic(&self, topic: &str) -> Option<Arc<HttpSession>> {
+        let id = self.topics.read().get(topic).cloned()?;
+        self.get(&id)
     }
 
     /// The session of this id, which stays alive by being used. One of another principal is not found.
@@ -100,18 +127,31 @@ impl Sessions {
         });
     }
 
+    /// Ends a session, at all replicas.
     pub(crate) fn close(&self, id: &SessionId) {
-        let removed = self.open.write().remove(id);
-        if let Some(session) = removed {
-            session.driver.end();
-            self.forget(id.clone());
+        if let Some(session) = self.drop_local(id) {
+            self.forget(id.clone(), session.shared.as_ref().map(|shared| shared.topic.clone()));
         }
     }
 
-    fn forget(&self, id: SessionId) {
+    /// Ends this process's part of a session.
+    fn drop_local(&self, id: &SessionId) -> Option<Arc<HttpSession>> {
+        let session = self.open.write().remove(id)?;
+        if let Some(shared) = &session.shared {
+            self.topics.write().remove(&shared.topic);
+        }
+        session.driver.end();
+        Some(session)
+    }
+
+    fn forget(&self, id: SessionId, topic: Option<Arc<str>>) {
         let backplane = self.backplane.clone();
         drive(async move {
-            if let Err(fault) = backplane.close_session(&id).await {
+            let mut closed = backplane.close_session(&id).await.map(drop);
+            if let (Ok(()), Some(topic)) = (&closed, topic) {
+                closed = backplane.bump(&topic).await.map(drop);
+            }
+            if let Err(fault) = closed {
                 tracing::warn!(%fault, "a session was not closed in the backplane; it expires there");
             }
         });
@@ -137,8 +177,19 @@ impl Sessions {
             let silent = now.saturating_sub(session.used.load(Ordering::Relaxed));
             let in_use = driver.is_in_use();
             let never_ready = silent >= millis(options.initialize_within) && !driver.is_ready();
-            if never_ready || (silent >= millis(self.session_timeout) && !in_use) {
-                self.close(&session.id);
+            if never_ready {
+                // Another replica may know more.
+                self.refresh(&session).await;
+                if !driver.is_ready() {
+                    self.close(&session.id);
+                }
+            } else if silent >= millis(self.session_timeout) && !in_use {
+                // A shared one may be in use elsewhere; where it is not, the backplane forgets it.
+                if session.shared.is_some() {
+                    self.drop_local(&session.id);
+                } else {
+                    self.close(&session.id);
+                }
             } else if in_use {
                 self.report_use(&session, now);
             } else if silent >= SHRINK_AFTER {
@@ -170,46 +221,75 @@ impl EndpointState {
         driver: SessionDriver,
     ) -> Result<Arc<HttpSession>, Refusal> {
         self.check_running()?;
-        let full = || Refusal::unavailable(Reason::Sessions, "too many sessions are open", 30);
-        let id = new_id().map_err(|fault| {
-            tracing::error!(%fault, "no random bytes for a session id");
-            Refusal::internal("no session can be opened now")
-        })?;
+        let id = SessionId::new(random_text()?);
+        let (backplane, is_shared) = (&self.sessions.backplane, self.sessions.is_shared);
         let rules = driver.session_rules();
-        if transport == SessionTransport::Streamable
-            && let Some(rules) = rules
-            && rules.resumption != Resumption::Never
-        {
-            let (principal, revision) = (caller.principal().cloned(), self.revision_name(rules.revision));
-            let record = NewSession { principal, revision, ..NewSession::default() };
-            // The backplane hears of requests only from time to time, so its session must expire later than ours.
-            let idle = self.options.session_timeout + self.options.session_timeout / 5;
-            match self.sessions.backplane.create_session(&id, record, idle).await? {
-                CreateOutcome::Created => driver.keep_log(self.sessions.backplane.clone(), id.clone()),
-                CreateOutcome::Full => return Err(full()),
+        let resumable = transport == SessionTransport::Streamable
+            && rules.is_some_and(|rules| rules.resumption != Resumption::Never);
+        let mut shared = None;
+        if is_shared || resumable {
+            let revision = rules.map(|rules| self.revision_name(rules.revision)).unwrap_or_default();
+            let mut record =
+                NewSession { principal: caller.principal().cloned(), revision, facts: Bytes::new() };
+            if is_shared {
+                let topic = random_text()?.into();
+                let stored = StoredFacts { transport, topic, engines: 1, facts: driver.facts() };
+                record.facts = stored.to_bytes()?;
+                shared = Some(SharedSession::new(backplane.clone(), id.clone(), &driver, 1, stored));
+            }
+            let mut idle = self.options.session_timeout;
+            if !is_shared {
+                // The backplane hears of requests only from time to time, so its session must expire later than ours.
+                idle += idle / 5;
+            }
+            match backplane.create_session(&id, record, idle).await? {
+                CreateOutcome::Created => driver.keep_log(backplane.clone(), id.clone()),
+                CreateOutcome::Full => return Err(too_many_sessions()),
                 CreateOutcome::Taken | CreateOutcome::TooLarge => {
                     return Err(Refusal::internal("the session cannot be kept"));
                 }
             }
         }
+        let session = self.add_session(id.clone(), transport, caller, driver, shared);
+        match &session {
+            Ok(_) => drop(self.metrics.sessions_opened.fetch_add(1, Ordering::Relaxed)),
+            Err(_) => self.sessions.forget(id, None),
+        }
+        session
+    }
+
+    /// Adds a session, unless there are too many. One that is there already stays.
+    fn add_session(
+        &self,
+        id: SessionId,
+        transport: SessionTransport,
+        caller: &Caller,
+        driver: SessionDriver,
+        shared: Option<Arc<SharedSession>>,
+    ) -> Result<Arc<HttpSession>, Refusal> {
         let now = self.clock.now().as_millis();
+        let mut open = self.sessions.open.write();
+        if let Some(session) = open.get(&id) {
+            return Ok(session.clone());
+        }
+        if open.len() >= self.options.max_sessions {
+            return Err(too_many_sessions());
+        }
+        if let Some(shared) = &shared {
+            driver.share(shared.clone());
+            self.sessions.topics.write().insert(shared.topic.clone(), id.clone());
+        }
         let session = Arc::new(HttpSession {
             id: id.clone(),
             transport,
             principal: caller.principal().cloned(),
+            rules: driver.session_rules(),
             driver,
-            rules,
             used: AtomicU64::new(now),
             reported: AtomicU64::new(now),
+            shared,
         });
-        let mut open = self.sessions.open.write();
-        if open.len() >= self.options.max_sessions {
-            drop(open);
-            self.sessions.forget(id);
-            return Err(full());
-        }
         open.insert(id, session.clone());
-        self.metrics.sessions_opened.fetch_add(1, Ordering::Relaxed);
         Ok(session)
     }
 
@@ -233,11 +313,18 @@ impl EndpointState {
     }
 }
 
-/// A random id of 192 bits, in visible ASCII characters.
-fn new_id() -> Result<SessionId, getrandom::Error> {
+fn too_many_sessions() -> Refusal {
+    Refusal::unavailable(Reason::Sessions, "too many sessions are open", 30)
+}
+
+/// 192 random bits, in visible ASCII characters.
+fn random_text() -> Result<String, Refusal> {
     let mut bits = [0; 24];
-    getrandom::fill(&mut bits)?;
-    Ok(SessionId::new(URL_SAFE_NO_PAD.encode(bits)))
+    getrandom::fill(&mut bits).map_err(|fault| {
+        tracing::error!(%fault, "no random bytes for a session id");
+        Refusal::internal("no session can be opened now")
+    })?;
+    Ok(URL_SAFE_NO_PAD.encode(bits))
 }
 
 #[cfg(test)]
@@ -246,9 +333,8 @@ mod tests {
 
     #[test]
     fn session_ids_are_unique_and_visible_ascii() {
-        let ids: std::collections::HashSet<_> = (0..10_000).map(|_| new_id().unwrap()).collect();
+        let ids: std::collections::HashSet<_> = (0..10_000).map(|_| random_text().unwrap()).collect();
         assert_eq!(ids.len(), 10_000);
-        assert!(ids.iter().all(|id: &SessionId| id.reveal().len() == 32
-            && id.reveal().bytes().all(|byte| byte.is_ascii_graphic())));
+        assert!(ids.iter().all(|id| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_graphic())));
     }
 }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use foldhash::HashMap;
 use refmcp_proto::engine::{
-    CloseReason, ExchangeId, MessageKind, MessageTarget, OutgoingMessage, ServerEngine,
+    CallId, CloseReason, ExchangeId, MessageKind, MessageTarget, OutgoingMessage, ServerEngine, SharedOutput,
 };
-use refmcp_server::backplane::{Backplane, SessionId, StreamKey};
+use refmcp_server::backplane::{Backplane, PostKey, SessionId, StreamKey};
 use refmcp_server::transport::Outbox;
 
 use crate::ops::log;
+use crate::session::shared::SharedSession;
 use crate::stream::response_stream::{GET_STREAM, Message, ResponseStream};
 
 pub(crate) struct Streams {
@@ -24,6 +25,10 @@ pub(crate) struct Streams {
     get_stream: Option<Arc<ResponseStream>>,
     /// Where streams are logged, in sessions whose streams can be resumed.
     pub(crate) log: Option<(Arc<dyn Backplane>, SessionId)>,
+    /// What is shared with other replicas, where there are any.
+    pub(super) shared: Option<Arc<SharedSession>>,
+    /// The key of messages to the session that other replicas have too.
+    pub(super) post_key: Option<PostKey>,
     /// The number of streams that are being read.
     pub(crate) readers: usize,
     /// The GET stream ends as soon as no request is in flight.
@@ -46,6 +51,8 @@ impl Streams {
             open: HashMap::default(),
             get_stream: None,
             log: None,
+            shared: None,
+            post_key: None,
             readers: 0,
             winding_down: false,
         }
@@ -126,7 +133,7 @@ impl Outbox for Streams {
         if let MessageKind::Response { error: Some(code) } = kind {
             log::rpc_error_answered(self.session, code, &json);
         }
-        let message = Message { json: json.into(), kind };
+        let message = Message { json: json.into(), kind, post_key: self.post_key };
         let exchange = match to {
             MessageTarget::Session | MessageTarget::Exchange(GET_STREAM) => {
                 return self.get_stream().push(message);
@@ -165,7 +172,22 @@ impl Outbox for Streams {
         self.get_stream().detach_reader();
     }
 
+    fn share(&mut self, output: SharedOutput) {
+        if let Some(shared) = &self.shared {
+            shared.share(output);
+        }
+    }
+
+    fn call_spawned(&mut self, engine: &ServerEngine, call: CallId) {
+        if let (Some(shared), Some(id)) = (&self.shared, engine.request_id(call)) {
+            shared.watch(id.clone());
+        }
+    }
+
     fn step_done(&mut self, engine: &ServerEngine) {
+        if let Some(shared) = &self.shared {
+            shared.step_done(engine);
+        }
         if self.winding_down && engine.in_flight() == 0 {
             self.get_stream().end();
         }

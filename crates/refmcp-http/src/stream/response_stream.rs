@@ -57,6 +57,8 @@ struct State {
 pub(crate) struct Message {
     pub(crate) json: Bytes,
     pub(crate) kind: MessageKind,
+    /// The key of a message that several replicas post to the GET stream.
+    pub(crate) post_key: Option<PostKey>,
 }
 
 impl Message {
@@ -253,7 +255,7 @@ impl ResponseStream {
         if message.is_response() && matches!(written, Some(Ok(()))) {
             state.bytes += json.len();
             let kind = MessageKind::Response { error: Some(error.code) };
-            state.pending.push_front(Message { json: json.into(), kind });
+            state.pending.push_front(Message { json: json.into(), kind, post_key: None });
         }
     }
 
@@ -318,7 +320,8 @@ impl Log {
         let json = message.json.clone();
         let next = self.next.load(Ordering::Relaxed);
         if self.is_get_stream() {
-            return Ok(match self.backplane.post(&self.key.session, post_key(next), json).await? {
+            let key = message.post_key.unwrap_or_else(|| post_key(next));
+            return Ok(match self.backplane.post(&self.key.session, key, json).await? {
                 PostOutcome::Stored(_) | PostOutcome::Already(_) => {
                     self.next.store(next_key(), Ordering::Relaxed);
                     Stored::Yes
@@ -405,11 +408,11 @@ mod tests {
     use super::*;
 
     fn notification(text: &str) -> Message {
-        Message { json: text.to_owned().into(), kind: MessageKind::Notification }
+        Message { json: text.to_owned().into(), kind: MessageKind::Notification, post_key: None }
     }
 
     fn answer(text: &str) -> Message {
-        Message { json: text.to_owned().into(), kind: MessageKind::Response { error: None } }
+        Message { json: text.to_owned().into(), kind: MessageKind::Response { error: None }, post_key: None }
     }
 
     fn text(next: Next) -> String {

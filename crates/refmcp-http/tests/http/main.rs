@@ -19,6 +19,7 @@ mod mounted;
 mod ops_listener;
 mod policy;
 mod prometheus_format;
+mod replicas;
 mod response_mode;
 mod resumption;
 mod session_and_event_ids;

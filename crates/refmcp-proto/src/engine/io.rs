@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::SessionFacts;
 use crate::finding::Finding;
 use crate::jsonrpc::{ProgressToken, RequestId, RpcError};
 use crate::model::{ClientCapabilities, InputRequest, LogLevel, ServerResult, SubscriptionFilter};
@@ -59,8 +60,8 @@ pub enum Output {
 /// What an engine has for the other processes that serve its session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SharedOutput {
-    /// The session's facts have changed ([`ServerEngine::facts`](super::ServerEngine::facts)).
-    Facts,
+    /// The session's facts have changed to these. What follows from them comes later.
+    Facts(Box<SessionFacts>),
     /// A request to the client follows. Its response may arrive at any process; the one that gets it as a [`Response`]
     /// hands it to this engine ([`ServerEngine::deliver`](super::ServerEngine::deliver)).
     ///
@@ -70,6 +71,8 @@ pub enum SharedOutput {
         id: RequestId,
         /// How long the response may take.
         within: Duration,
+        /// The id of the client's request that waits for it; a ping is for none.
+        call: Option<RequestId>,
     },
     /// The response to this request is not expected any more.
     Withdraw(RequestId),

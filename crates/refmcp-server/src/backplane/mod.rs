@@ -22,6 +22,8 @@
 //! | `session`, `stream` | sessions with their limits, streams with their readers |
 //! | `outcome` | the outcomes of methods |
 //! | `memory` | the state of one process |
+//!
+#![doc = include_str!("example.md")]
 
 mod memory;
 mod outcome;

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use refmcp_http::{Endpoint, Options};
+use refmcp_http::{Endpoint, EndpointBuilder, Options};
 use refmcp_server::Server;
+use refmcp_server::backplane::Backplane;
 use refmcp_testkit::paused::real_pause;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -41,10 +42,19 @@ impl Site {
 
     /// With options that depend on its address.
     pub(crate) async fn open_at(options: impl FnOnce(SocketAddr) -> Options) -> Self {
+        Self::open_built(|builder, address| builder.options(options(address))).await
+    }
+
+    /// One of several replicas.
+    pub(crate) async fn replica(backplane: Arc<dyn Backplane>, options: Options) -> Self {
+        Self::open_built(|builder, _| builder.options(options).backplane(backplane)).await
+    }
+
+    async fn open_built(build: impl FnOnce(EndpointBuilder, SocketAddr) -> EndpointBuilder) -> Self {
         let (server, ended) = tools::server();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let endpoint = Endpoint::builder(server.clone()).options(options(address)).build();
+        let endpoint = build(Endpoint::builder(server.clone()), address).build();
         let stop = CancellationToken::new();
         let told = stop.clone();
         let served = tokio::spawn(async move { endpoint.serve(listener, told, SHUTDOWN_TIMEOUT).await });

@@ -121,6 +121,7 @@ pub(crate) fn server() -> (Server, Arc<AtomicUsize>) {
     let note =
         Resource::new("note:///a", "a", |_: Call| async { Ok(ResourceContents::text("note:///a", "text")) });
     let server = Server::builder("test", "1")
+        .seal_key([1; 32])
         .tool(echo.inline())
         .tool(steps)
         .tool(slow)

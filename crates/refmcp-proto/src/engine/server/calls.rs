@@ -283,7 +283,7 @@ impl ServerEngine {
         let changed =
             if subscribes { self.subscriptions.insert(uri) } else { self.subscriptions.remove(&uri) };
         if changed {
-            self.share(SharedOutput::Facts);
+            self.share_facts();
         }
     }
 

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::ServerEngine;
-use super::handshake::Phase;
 use super::input_rounds::{MAX_EPOCH, ServerRequests};
 use crate::engine::EngineConfig;
 use crate::jsonrpc::RpcError;
@@ -23,8 +22,6 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionFacts {
-    /// How many engines have served the session so far. The next one has this epoch, and its ids carry it.
-    pub engines: u32,
     /// The client, with the revision that was agreed on.
     pub peer: Peer,
     /// Whether the client has sent `initialized`.
@@ -44,21 +41,23 @@ pub enum ResumeError {
     Revision(Revision),
     /// Too many engines have served the session.
     #[error("the session has moved too often")]
-    Engines,
+    Epoch,
 }
 
 impl SessionFacts {
     /// The facts of a session whose client has sent `initialize`.
     pub(super) fn opening(peer: &Peer, log_level: LogLevel) -> Self {
-        Self { engines: 1, peer: peer.clone(), ready: false, log_level, subscriptions: BTreeSet::new() }
+        Self { peer: peer.clone(), ready: false, log_level, subscriptions: BTreeSet::new() }
     }
 
     /// These facts with the changes that another engine has made since `base`. Of two changes of one value, the other's
     /// is kept.
     #[must_use]
     pub fn merge(mut self, base: &Self, other: &Self) -> Self {
-        self.engines = self.engines.max(other.engines);
         self.ready |= other.ready;
+        if other.peer != base.peer {
+            self.peer = other.peer.clone();
+        }
         if other.log_level != base.log_level {
             self.log_level = other.log_level;
         }
@@ -70,33 +69,27 @@ impl SessionFacts {
 }
 
 impl ServerEngine {
-    /// An engine that goes on with a session.
+    /// An engine that goes on with a session, as the one of this epoch: engines of one session have different ones, and
+    /// the first has 0. `facts` are `None` before `initialize`.
     pub fn resume(
         config: Arc<EngineConfig>,
         principal: Option<Arc<str>>,
         now: Timestamp,
-        facts: &SessionFacts,
+        epoch: u32,
+        facts: Option<&SessionFacts>,
     ) -> Result<Self, ResumeError> {
-        let revision = facts.peer.revision;
-        if revision.lifecycle() != Lifecycle::Handshake || !config.revisions.contains(&revision) {
-            return Err(ResumeError::Revision(revision));
-        }
-        if facts.engines > MAX_EPOCH {
-            return Err(ResumeError::Engines);
+        if epoch > MAX_EPOCH {
+            return Err(ResumeError::Epoch);
         }
         let mut engine = Self::new(config, principal);
-        engine.phase = Phase::Opening(Arc::new(facts.peer.clone()));
-        engine.engines = facts.engines + 1;
-        engine.server_requests = ServerRequests::of_epoch(facts.engines);
-        engine.keepalive.start(now);
-        engine.adopt(now, facts);
+        engine.server_requests = ServerRequests::of_epoch(epoch);
+        facts.map_or(Ok(()), |facts| engine.adopt(now, facts))?;
         Ok(engine)
     }
 
     /// The facts of the session; `None` before `initialize`.
     pub fn facts(&self) -> Option<SessionFacts> {
         Some(SessionFacts {
-            engines: self.engines,
             peer: Peer::clone(self.phase.peer()?),
             ready: self.is_ready(),
             log_level: self.log_level,
@@ -105,13 +98,21 @@ impl ServerEngine {
     }
 
     /// Takes over what has changed at another process.
-    pub fn adopt(&mut self, now: Timestamp, facts: &SessionFacts) {
-        self.engines = self.engines.max(facts.engines);
+    pub fn adopt(&mut self, now: Timestamp, facts: &SessionFacts) -> Result<(), ResumeError> {
+        if self.phase.peer().is_none_or(|peer| **peer != facts.peer) {
+            let revision = facts.peer.revision;
+            if revision.lifecycle() != Lifecycle::Handshake || !self.config.revisions.contains(&revision) {
+                return Err(ResumeError::Revision(revision));
+            }
+            self.set_peer(now, Arc::new(facts.peer.clone()));
+        }
         self.log_level = facts.log_level;
         self.subscriptions.clone_from(&facts.subscriptions);
         if facts.ready {
-            self.become_ready(now);
+            self.set_ready();
+            self.serve_early_requests(now);
         }
+        Ok(())
     }
 
     /// Refuses facts that would be larger than they may be.

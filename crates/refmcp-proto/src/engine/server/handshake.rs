@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{ReplyTo, ServerEngine, SessionFacts, read_params};
-use crate::engine::{EarlyRequests, ExchangeId, Policy, SharedOutput};
+use crate::engine::{EarlyRequests, ExchangeId, Policy};
 use crate::jsonrpc::{Message, Params, Request, RequestId, RpcError, excerpt};
 use crate::model::{DiscoverResult, InitializeParams, InitializeResult};
 use crate::peer::Peer;
@@ -76,12 +76,8 @@ impl ServerEngine {
         let offered = downgrade::capabilities(peer.rules(), &self.config.capabilities);
         let mut result = InitializeResult::new(revision.as_str(), offered, server_info);
         result.instructions.clone_from(&self.config.instructions);
-        self.keepalive.start(now);
-        self.phase = match self.phase {
-            // Calls of the client that came before must not wait for the new one's `initialized`.
-            Phase::Ready(_) => Phase::Ready(peer.clone()),
-            Phase::Fresh | Phase::Opening(_) => Phase::Opening(peer.clone()),
-        };
+        self.set_peer(now, peer.clone());
+        self.share_facts();
         self.respond(to, peer.rules(), result.into());
         Ok(())
     }
@@ -137,16 +133,30 @@ impl ServerEngine {
                 "notifications/initialized a second time; send it once, after the answer to initialize",
             ),
             Phase::Opening(_) => {
-                self.share(SharedOutput::Facts);
-                self.become_ready(now);
+                self.set_ready();
+                self.share_facts();
+                self.serve_early_requests(now);
             }
         }
     }
 
-    /// Opens the session for use, and serves the requests that waited for it.
-    pub(super) fn become_ready(&mut self, now: Timestamp) {
-        let Phase::Opening(peer) = &self.phase else { return };
-        self.phase = Phase::Ready(peer.clone());
+    pub(super) fn set_peer(&mut self, now: Timestamp, peer: Arc<Peer>) {
+        self.keepalive.start(now);
+        self.phase = match self.phase {
+            // Calls of the client that came before must not wait for the new one's `initialized`.
+            Phase::Ready(_) => Phase::Ready(peer),
+            Phase::Fresh | Phase::Opening(_) => Phase::Opening(peer),
+        };
+    }
+
+    pub(super) fn set_ready(&mut self) {
+        if let Phase::Opening(peer) = &self.phase {
+            self.phase = Phase::Ready(peer.clone());
+        }
+    }
+
+    /// Serves the requests that have waited for `initialized`.
+    pub(super) fn serve_early_requests(&mut self, now: Timestamp) {
         for early in std::mem::take(&mut self.early_requests) {
             let params = Params::of_text(early.params.as_deref());
             let request = Request { id: early.id, method: early.method.into(), params };

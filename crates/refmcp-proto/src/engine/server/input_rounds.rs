@@ -128,11 +128,11 @@ impl ServerEngine {
         }
         let Some(call) = self.calls.get_mut(number) else { return };
         call.open_requests = requests.len();
-        let to = MessageTarget::Exchange(call.to.exchange);
+        let (to, request_id) = (MessageTarget::Exchange(call.to.exchange), call.to.id.clone());
         for (key, mut request) in requests {
             let within = self.config.timeouts.client_response;
             let id = self.server_requests.open(OpenRequest { call: number, key, until: now + within });
-            self.share(SharedOutput::Expect { id: id.clone(), within });
+            self.share(SharedOutput::Expect { id: id.clone(), within, call: Some(request_id.clone()) });
             downgrade::set_elicitation_id(&mut request, &id);
             self.send(to, MessageKind::Request, |json| {
                 encode::request(json, &id, request.method(), &request.params())

@@ -60,7 +60,7 @@ impl ServerEngine {
         let id = self.server_requests.new_id();
         let within = self.config.timeouts.pong;
         self.keepalive.ping = Some((id.clone(), now + within));
-        self.share(SharedOutput::Expect { id: id.clone(), within });
+        self.share(SharedOutput::Expect { id: id.clone(), within, call: None });
         self.send(MessageTarget::Session, MessageKind::Request, |json| {
             encode::request(json, &id, ServerMethod::Ping.name(), &JsonObject::new())
         });

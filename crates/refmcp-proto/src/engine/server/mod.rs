@@ -71,8 +71,6 @@ pub struct ServerEngine {
     /// Clients that were described lately.
     peers: Option<Arc<PeerCache>>,
     phase: Phase,
-    /// How many engines have served the session, as far as this one knows.
-    engines: u32,
     calls: Calls,
     server_requests: ServerRequests,
     batches: Batches,
@@ -106,7 +104,6 @@ impl ServerEngine {
             principal,
             peers: None,
             phase: Phase::Fresh,
-            engines: 1,
             calls: Calls::default(),
             server_requests: ServerRequests::default(),
             batches: Batches::default(),
@@ -220,6 +217,16 @@ impl ServerEngine {
         &self.findings
     }
 
+    /// Whether a request with this id is in flight.
+    pub fn has_request(&self, id: &RequestId) -> bool {
+        self.calls.has(id)
+    }
+
+    /// The client's id of a call in flight.
+    pub fn request_id(&self, call: CallId) -> Option<&RequestId> {
+        self.calls.get(call).map(|call| &call.to.id)
+    }
+
     /// How many requests are in flight.
     pub fn in_flight(&self) -> usize {
         self.calls.len()
@@ -256,6 +263,15 @@ impl ServerEngine {
     fn share(&mut self, output: SharedOutput) {
         if self.config.shares_sessions() {
             self.outputs.push_back(Output::Shared(output));
+        }
+    }
+
+    /// The same of facts that have changed.
+    fn share_facts(&mut self) {
+        if self.config.shares_sessions()
+            && let Some(facts) = self.facts()
+        {
+            self.share(SharedOutput::Facts(Box::new(facts)));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::io::{ExchangeId, Output, Responded, SharedOutput};
+use super::super::io::{ExchangeId, Output, Responded};
 use super::handshake::Phase;
 use super::request_meta::{self, is_misplaced, log_level, missing_request_meta, progress_token};
 use super::{ReplyTo, ServerEngine};
@@ -168,7 +168,7 @@ impl ServerEngine {
         if method == Method::SetLevel {
             let params: SetLevelParams = read_params(request.params.text)?;
             if std::mem::replace(&mut self.log_level, params.level) != params.level {
-                self.share(SharedOutput::Facts);
+                self.share_facts();
             }
             if !self.config.forwards {
                 self.respond(to, self.rules(), EmptyResult::default().into());
