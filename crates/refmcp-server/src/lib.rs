@@ -56,7 +56,7 @@ pub use catalog::{
 pub use detached::DetachedCalls;
 pub use error::{CallError, ServerRequestError};
 pub use forward::{Forward, ForwardedCall};
-pub use method::{CallOutcome, CallRecord};
+pub use method::{CallOutcome, CallRecord, CallWork};
 pub use refmcp_proto::engine::{CallId, Change, HandlerOutcome, InputOutcome, LogMessage, Policy, Timeouts};
 pub use refmcp_proto::jsonrpc::{Limits, RpcError, excerpt};
 pub use refmcp_proto::revision::Revision;

@@ -345,13 +345,19 @@ impl Server {
         self.inner.forward.as_deref()
     }
 
-    /// Leave to run a handler, once there is room for one more.
-    pub(crate) async fn permit(&self) -> Option<SemaphorePermit<'_>> {
-        match self.inner.running.try_acquire() {
-            Ok(permit) => Some(permit),
-            // Waiting fails only once the semaphore is closed, which it never is.
-            Err(_) => self.inner.running.acquire().await.ok(),
-        }
+    /// Takes leave to run a handler, if there is room for one more.
+    pub(crate) fn try_take_turn(&self) -> bool {
+        self.inner.running.try_acquire().map(SemaphorePermit::forget).is_ok()
+    }
+
+    /// Takes leave to run a handler, once there is room for one more.
+    pub(crate) async fn take_turn(self) {
+        // Waiting fails only once the semaphore is closed, which it never is.
+        let _ = self.inner.running.acquire().await.map(SemaphorePermit::forget);
+    }
+
+    pub(crate) fn end_turn(&self) {
+        self.inner.running.add_permits(1);
     }
 }
 

@@ -15,7 +15,7 @@ use refmcp_transport::{CallService, EngineHandle, Observed, RunningCall};
 use tokio::time::Instant;
 
 use crate::catalog::Catalog;
-use crate::method;
+use crate::method::{self, CallWork};
 use crate::server::Server;
 
 /// How a client is connected.
@@ -201,7 +201,9 @@ impl SessionService {
 }
 
 impl CallService for SessionService {
-    fn start(&self, call: Box<Dispatch>, handle: &EngineHandle) -> RunningCall {
+    type Work = CallWork;
+
+    fn start(&self, call: Box<Dispatch>, handle: &EngineHandle) -> RunningCall<CallWork> {
         method::start(&self.0.server, &self.0, call, handle)
     }
 

@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
 use std::io;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -89,6 +90,12 @@ pub struct Driver<R, W, S> {
     input_ended: bool,
 }
 
+/// What has happened, for those who wait.
+enum Event {
+    Changes,
+    Other,
+}
+
 /// Messages on their way to the writer.
 #[derive(Debug, Default)]
 struct WriteQueue {
@@ -169,6 +176,9 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
 
     /// Runs until the peer has gone, or until `shutdown` is cancelled and the calls in flight are done.
     pub async fn run(mut self, shutdown: CancellationToken) -> io::Result<ConnectionEnd> {
+        let feed = self.feed.take();
+        // Waited for once, and not anew for every message.
+        let (mut stopped, mut changes) = (pin!(shutdown.cancelled()), pin!(next_changes(feed.as_ref())));
         loop {
             let all_taken = self.take_frames();
             self.write();
@@ -188,14 +198,20 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
                 self.writer.close(end).await;
                 return Ok(end);
             }
-            if let Err(fault) = self.next_event(&shutdown).await {
-                return self.gone(fault);
+            match self.next_event(stopped.as_mut(), changes.as_mut()).await {
+                Ok(Event::Changes) => changes.set(next_changes(feed.as_ref())),
+                Ok(Event::Other) => {}
+                Err(fault) => return self.gone(fault),
             }
         }
     }
 
     /// Waits for whatever happens next and takes it in.
-    async fn next_event(&mut self, shutdown: &CancellationToken) -> io::Result<()> {
+    async fn next_event(
+        &mut self,
+        stopped: Pin<&mut impl Future<Output = ()>>,
+        changes: Pin<&mut impl Future<Output = BTreeSet<Change>>>,
+    ) -> io::Result<Event> {
         let room = self.has_room();
         let cut_off = self.closing.map(|(_, cut_off)| cut_off);
         tokio::select! {
@@ -209,11 +225,12 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
                     Err(fault) => return Err(fault),
                 }
             }
-            changes = next_changes(self.feed.as_ref()), if room => {
+            changes = changes, if room => {
                 self.engine.step(|engine| changes.iter().for_each(|change| engine.changed(change)));
+                return Ok(Event::Changes);
             }
             () = at(cut_off) => self.engine.step(ServerEngine::cancel_all),
-            () = shutdown.cancelled(), if self.closing.is_none() => {
+            () = stopped, if self.closing.is_none() => {
                 self.engine.step(|engine| {
                     engine.wind_down();
                     engine.close_input();
@@ -221,7 +238,7 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
                 self.close(ConnectionEnd::ShutDown);
             }
         }
-        Ok(())
+        Ok(Event::Other)
     }
 
     /// Hands what was read to the engine, while there is room for the answers; whether that was all.

@@ -214,7 +214,7 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
     }
 
     /// Starts a call; its outcome, if it is done at once.
-    fn start(&self, call: Box<Dispatch>) -> Result<HandlerOutcome, RunningCall> {
+    fn start(&self, call: Box<Dispatch>) -> Result<HandlerOutcome, RunningCall<S::Work>> {
         let mut running = self.service.start(call, &self.handle);
         // The turn belongs to the driver: however many calls it runs, none is sent away for having used it up.
         if running.inline
@@ -226,7 +226,8 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
     }
 
     /// Runs the rest of a call as a task, unless it was cancelled meanwhile.
-    fn spawn(&self, state: &mut State<O>, call: CallId, RunningCall { cancel, work, .. }: RunningCall) {
+    fn spawn(&self, state: &mut State<O>, call: CallId, running: RunningCall<S::Work>) {
+        let RunningCall { cancel, work, .. } = running;
         if !state.engine.is_in_flight(call) {
             return cancel.cancel(self.clock.now());
         }

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Weak;
 use std::time::Duration;
 
@@ -19,8 +18,11 @@ use crate::cancel::Cancellation;
 
 /// Runs the calls of one connection.
 pub trait CallService: Send + Sync + 'static {
+    /// The work on a call.
+    type Work: Future<Output = HandlerOutcome> + Send + Unpin + 'static;
+
     /// Makes the work for a call; it starts when it is first polled.
-    fn start(&self, call: Box<Dispatch>, handle: &EngineHandle) -> RunningCall;
+    fn start(&self, call: Box<Dispatch>, handle: &EngineHandle) -> RunningCall<Self::Work>;
 
     /// The client's roots have changed.
     fn roots_changed(&self) {}
@@ -39,17 +41,17 @@ pub trait CallService: Send + Sync + 'static {
 }
 
 /// Work on a call.
-pub struct RunningCall {
+pub struct RunningCall<W> {
     /// Whether it is likely done at once: then it is first polled where the request was read, without a task. Work that
     /// blocks must not say so.
     pub inline: bool,
     /// Cancels the work, which is dropped right after.
     pub cancel: Cancellation,
     /// The work.
-    pub work: Pin<Box<dyn Future<Output = HandlerOutcome> + Send>>,
+    pub work: W,
 }
 
-impl fmt::Debug for RunningCall {
+impl<W> fmt::Debug for RunningCall<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunningCall").field("inline", &self.inline).finish_non_exhaustive()
     }

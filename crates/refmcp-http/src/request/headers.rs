@@ -65,6 +65,9 @@ pub(crate) fn of_session(headers: &HeaderMap) -> Headers {
 
 /// What `Accept` says about these media types.
 pub(crate) fn accept<const KINDS: usize>(headers: &HeaderMap, kinds: [&str; KINDS]) -> Accept {
+    if headers.get(header::ACCEPT).is_some_and(|value| lists_exactly(value.as_bytes(), kinds)) {
+        return Accept::Allowed;
+    }
     let mut accepted = [false; KINDS];
     // Every request passes here; bytes are faster than characters.
     let listed = headers.get_all(header::ACCEPT).iter();
@@ -84,6 +87,16 @@ pub(crate) fn accept<const KINDS: usize>(headers: &HeaderMap, kinds: [&str; KIND
     } else {
         Accept::Absent
     }
+}
+
+/// Whether a header is the list that the specification shows, as that of nearly all clients is.
+fn lists_exactly<const KINDS: usize>(value: &[u8], kinds: [&str; KINDS]) -> bool {
+    let mut rest = Some(value);
+    for (index, kind) in kinds.iter().enumerate() {
+        let separator: &[u8] = if index == 0 { b"" } else { b", " };
+        rest = rest.and_then(|rest| rest.strip_prefix(separator)?.strip_prefix(kind.as_bytes()));
+    }
+    rest == Some(b"")
 }
 
 /// Whether a media range such as `text/*` includes this type.
@@ -171,6 +184,16 @@ mod tests {
         assert!(allows(&headers(&[("accept", "text/*")]), ["text/event-stream"]));
         assert!(!allows(&headers(&[("accept", "text/event-stream;q=0")]), ["text/event-stream"]));
         assert_eq!(accept(&headers(&[]), ["application/json"]), Accept::Absent);
+        for no_list in [
+            "application/jsontext/event-stream",
+            "application/json, text/event-streams",
+            "application/json, ",
+        ] {
+            assert!(
+                !lists_exactly(no_list.as_bytes(), ["application/json", "text/event-stream"]),
+                "{no_list}"
+            );
+        }
         let one = headers(&[("accept", "Application/JSON ; q=0.9,, te/*, text/event-streams, /*")]);
         assert!(allows(&one, ["application/json"]) && !allows(&one, ["text/event-stream"]));
         let apart = headers(&[("accept", "application/*"), ("accept", "x/y,text/event-stream")]);

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::SessionFacts;
 use crate::finding::Finding;
-use crate::jsonrpc::{ProgressToken, RequestId, RpcError};
+use crate::jsonrpc::{ParamSpans, ProgressToken, RequestId, RpcError};
 use crate::model::{ClientCapabilities, InputRequest, LogLevel, ServerResult, SubscriptionFilter};
 use crate::peer::Peer;
 use crate::revision::Method;
@@ -151,6 +151,8 @@ pub struct Dispatch {
     pub method: Method,
     /// The parameters: the JSON text of an object.
     pub params: Arc<str>,
+    /// Where some members stand in that text.
+    pub spans: ParamSpans,
     /// The text of the parameters' `_meta`, if there is one.
     pub meta: Option<Arc<str>>,
     /// The client.

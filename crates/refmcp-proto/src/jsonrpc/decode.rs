@@ -1,6 +1,7 @@
 //! Bytes to messages: the envelope is read and checked, parameters and results stay text.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::scan::{ScanError, ScanErrorKind, Scanner};
 use super::{RequestId, RpcError, excerpt};
@@ -134,7 +135,25 @@ pub struct Params<'a> {
     pub misplaced_version: bool,
 }
 
+/// Where members stand in the text of parameters, for parameters that are kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ParamSpans {
+    /// The member `name`.
+    pub name: Option<Range<usize>>,
+    /// The member `arguments`.
+    pub arguments: Option<Range<usize>>,
+}
+
 impl<'a> Params<'a> {
+    /// Where members stand in the text.
+    pub fn spans(&self) -> ParamSpans {
+        let span = |part: &str| {
+            let start = part.as_ptr().addr().checked_sub(self.text?.as_ptr().addr())?;
+            Some(start..start + part.len())
+        };
+        ParamSpans { name: self.name.and_then(span), arguments: self.arguments.and_then(span) }
+    }
+
     /// Parameters that were read before, from their text.
     pub(crate) fn of_text(text: Option<&'a str>) -> Self {
         let read = |text: &'a str| Self::read(&mut Scanner::new(text, usize::MAX));

@@ -11,8 +11,8 @@ mod read;
 mod scan;
 
 pub use decode::{
-    DecodeError, Incoming, Limits, Message, Meta, Notification, Params, Request, Response, ResultMembers,
-    decode, without_place,
+    DecodeError, Incoming, Limits, Message, Meta, Notification, ParamSpans, Params, Request, Response,
+    ResultMembers, decode, without_place,
 };
 pub use error::{RpcError, code, excerpt};
 pub use id::{ProgressToken, RequestId};

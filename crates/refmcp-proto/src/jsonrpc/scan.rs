@@ -126,7 +126,7 @@ impl<'a> Scanner<'a> {
         self.take(b'{', "'{'")?;
         self.enter()?;
         let first_key = self.keys.len();
-        let mut more_keys = BTreeSet::new();
+        let mut more_keys: Option<BTreeSet<Cow<'a, str>>> = None;
         if self.peek() == Some(b'}') {
             self.at += 1;
         } else {
@@ -135,7 +135,7 @@ impl<'a> Scanner<'a> {
                 let start = self.at;
                 let key = self.string()?;
                 let seen = self.keys.get(first_key..).unwrap_or_default();
-                if seen.contains(&key) || more_keys.contains(&key) {
+                if seen.contains(&key) || more_keys.as_ref().is_some_and(|more| more.contains(&key)) {
                     return Err(ScanError {
                         at: start,
                         what: ScanErrorKind::DuplicateKey(super::excerpt(&key)),
@@ -144,7 +144,7 @@ impl<'a> Scanner<'a> {
                 if seen.len() < MANY_KEYS {
                     self.keys.push(key.clone());
                 } else {
-                    more_keys.insert(key.clone());
+                    more_keys.get_or_insert_default().insert(key.clone());
                 }
                 self.take(b':', "':'")?;
                 member(self, &key)?;
@@ -186,8 +186,7 @@ impl<'a> Scanner<'a> {
         let mut unescaped: Option<String> = None;
         let mut copied = start;
         loop {
-            let plain = self.rest().iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20);
-            self.at = plain.map_or(self.text.len(), |offset| self.at + offset);
+            self.at += plain_length(self.rest());
             match self.byte() {
                 Some(b'"') => break,
                 Some(b'\\') => {
@@ -361,6 +360,25 @@ impl<'a> Scanner<'a> {
     }
 }
 
+/// How many bytes from here on are plain characters of a string: no quote, backslash or control character. Eight at a time.
+fn plain_length(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (word, count) in words.iter().zip((0..).step_by(8)) {
+        let word = u64::from_le_bytes(*word);
+        // The high bit of each byte below `limit`. A borrow makes only bytes after a match wrong.
+        let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGH;
+        let is = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+        let ends = is(b'"') | is(b'\\') | below(word, 0x20);
+        if ends != 0 {
+            return count + ends.trailing_zeros() as usize / 8;
+        }
+    }
+    let end = rest.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20);
+    bytes.len() - rest.len() + end.unwrap_or(rest.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -413,6 +431,22 @@ mod tests {
             assert_eq!(scan(text), Err(ScanError { at, what }), "{text}");
         }
         assert!(matches!(scan(&"9".repeat(30_000)), Err(ScanError { what: ScanErrorKind::LongNumber, .. })));
+    }
+
+    #[test]
+    fn plain_characters_are_counted_at_every_offset() {
+        for end in [b'"', b'\\', 0, 0x1f, b'\n'] {
+            for offset in 0..40 {
+                for filler in [b' ', b'!', b'#', b'[', b']', 0x7f, 0x80, 0xa2, 0xdc, 0xff] {
+                    let mut bytes = vec![filler; 40];
+                    assert_eq!(plain_length(&bytes), 40, "{filler}");
+                    bytes[offset] = end;
+                    assert_eq!(plain_length(&bytes), offset, "{filler} {end}");
+                    bytes[39] = b'"';
+                    assert_eq!(plain_length(&bytes), offset, "{filler} {end}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! An ordered collection of things with names, of which any position can be found again after others have come
 //! and gone.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use foldhash::HashMap;
 
 /// Things by name, in the order in which they were put there.
 #[derive(Debug)]
@@ -14,7 +16,7 @@ pub(crate) struct OrderedMap<T> {
 
 impl<T> Default for OrderedMap<T> {
     fn default() -> Self {
-        Self { next: 0, places: HashMap::new(), things: BTreeMap::new() }
+        Self { next: 0, places: HashMap::default(), things: BTreeMap::new() }
     }
 }
 

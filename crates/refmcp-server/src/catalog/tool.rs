@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use refmcp_proto::jsonrpc::read_member;
@@ -18,11 +17,11 @@ use serde_json::value::RawValue;
 
 use crate::call::Call;
 use crate::error::CallError;
+use crate::method::{Work, run_tool};
 use crate::schema::schema_of;
 use crate::statistics::MethodStatistics;
 
-type Work = Pin<Box<dyn Future<Output = Result<CallToolResult, CallError>> + Send>>;
-type Run = dyn Fn(Call, Value) -> Work + Send + Sync;
+type Run = dyn Fn(Call, Arc<Tool>, Value) -> Work + Send + Sync;
 
 /// A tool: what clients are told about it, and the function behind it.
 ///
@@ -66,14 +65,16 @@ impl Tool {
         definition.input_schema = object_schema(schema_of::<A>(Contract::Deserialize));
         definition.output_schema = O::schema();
         let handler = Arc::new(handler);
-        let run = move |call: Call, arguments: Value| -> Work {
+        let run = move |call: Call, tool: Arc<Self>, arguments: Value| -> Work {
             let handler = handler.clone();
-            Box::pin(async move {
+            let handler = |call: Call, arguments: Value| async move {
                 // The schema was met; what is left are limits that only the type knows.
                 let arguments =
                     serde_json::from_value(arguments).map_err(|fault| unfit::<A>(&call, &fault))?;
                 handler(call, arguments).await?.into_result()
-            })
+            };
+            // One allocation for the checks and the handler.
+            Box::pin(run_tool(call, tool, arguments, handler))
         };
         Self {
             definition,
@@ -155,8 +156,8 @@ impl Tool {
         hints.is_some_and(|hints| hints.idempotent_hint == Some(true) || hints.read_only_hint == Some(true))
     }
 
-    pub(crate) fn run(&self, call: Call, arguments: Value) -> Work {
-        (self.run)(call, arguments)
+    pub(crate) fn run(self: Arc<Self>, call: Call, arguments: Value) -> Work {
+        (self.run.clone())(call, self, arguments)
     }
 
     /// Compiles the schemas.

@@ -8,11 +8,12 @@ mod record;
 mod resources;
 mod tools;
 
+use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use refmcp_proto::engine::{Dispatch, HandlerOutcome};
 use refmcp_proto::jsonrpc::{RpcError, read_member};
@@ -20,7 +21,7 @@ use refmcp_proto::model::ServerResult;
 use refmcp_proto::revision::Method;
 use refmcp_transport::{EngineHandle, RunningCall};
 use serde::Deserialize;
-use tracing::Instrument;
+use tracing::Span;
 
 use crate::call::Call;
 use crate::error::CallError;
@@ -33,6 +34,7 @@ pub(crate) use custom::CustomMethod;
 use record::Recording;
 pub(crate) use record::responded as record_responded;
 pub use record::{CallOutcome, CallRecord};
+pub(crate) use tools::run as run_tool;
 
 /// A call with its parameters read, ready to run.
 struct PreparedCall {
@@ -41,8 +43,11 @@ struct PreparedCall {
     /// The numbers of the tool that is called, if it has its own.
     tool: Option<Arc<MethodStatistics>>,
     inline: bool,
-    work: Pin<Box<dyn Future<Output = Result<HandlerOutcome, CallError>> + Send>>,
+    work: Work,
 }
+
+/// The work of a method.
+pub(crate) type Work = Pin<Box<dyn Future<Output = Result<HandlerOutcome, CallError>> + Send>>;
 
 impl PreparedCall {
     /// A call that hardly ever waits: it is polled before a task is spawned for it.
@@ -90,7 +95,7 @@ pub(crate) fn start(
     session: &Arc<Session>,
     dispatch: Box<Dispatch>,
     handle: &EngineHandle,
-) -> RunningCall {
+) -> RunningCall<CallWork> {
     let call = Call::new(dispatch, server.clone(), session.clone(), handle.clone());
     let prepared = match &call.dispatch().method {
         _ if let Some(forward) = server.forward() => Ok(PreparedCall::forwarded(forward, &call)),
@@ -107,53 +112,82 @@ pub(crate) fn start(
         other => Err(RpcError::method_not_found(other.name()).into()),
     };
     let PreparedCall { subject, tool, inline, work } = prepared.unwrap_or_else(PreparedCall::refuse);
-    let cancel = call.cancel().clone();
-    let span = record::span(&call);
-    let work = async move {
-        let recording = Recording::start(&call, subject, tool);
-        let _permit = call.server().permit().await;
-        let outcome = match CatchPanic(work).await {
-            Some(result) => call.conclude(result),
-            None => HandlerOutcome::Failed(RpcError::internal("the handler failed").into()),
+    let (cancel, span) = (call.cancel().clone(), record::span(&call));
+    let recording = Recording::new(call, subject, tool);
+    RunningCall { inline, cancel, work: CallWork { recording, work: Some(work), turn: Turn::New, span } }
+}
+
+/// The work on a call: waits for its turn, runs the method, and records how that ended.
+pub struct CallWork {
+    recording: Recording,
+    work: Option<Work>,
+    turn: Turn,
+    span: Span,
+}
+
+/// The turn of a call, where only so many run at a time.
+enum Turn {
+    New,
+    Waiting(Pin<Box<dyn Future<Output = ()> + Send>>),
+    Taken,
+}
+
+impl Future for CallWork {
+    type Output = HandlerOutcome;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<HandlerOutcome> {
+        let Self { recording, work, turn, span } = &mut *self;
+        let _entered = span.enter();
+        recording.begin();
+        ready!(turn.poll(recording.call().server(), context));
+        // A panic in a handler ends its call and nothing else; the future is not polled again, and locks are not poisoned.
+        let result = match work {
+            Some(work) => catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))),
+            None => return Poll::Pending,
         };
+        let outcome = match result {
+            Ok(result) => recording.call().conclude(ready!(result)),
+            Err(_) => HandlerOutcome::Failed(RpcError::internal("the handler failed").into()),
+        };
+        *work = None;
         recording.end(&outcome);
-        outcome
-    };
-    RunningCall { inline, cancel, work: Box::pin(work.instrument(span)) }
+        Poll::Ready(outcome)
+    }
+}
+
+impl Turn {
+    fn poll(&mut self, server: &Server, context: &mut Context<'_>) -> Poll<()> {
+        if matches!(self, Self::New) {
+            *self = match server.try_take_turn() {
+                true => Self::Taken,
+                false => Self::Waiting(Box::pin(server.clone().take_turn())),
+            };
+        }
+        if let Self::Waiting(waiting) = self {
+            ready!(waiting.as_mut().poll(context));
+            *self = Self::Taken;
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Drop for CallWork {
+    fn drop(&mut self) {
+        let _entered = self.span.enter();
+        self.work = None;
+        if let Turn::Taken = self.turn {
+            self.recording.call().server().end_turn();
+        }
+    }
+}
+
+impl fmt::Debug for CallWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallWork").finish_non_exhaustive()
+    }
 }
 
 /// Reads the parameters of a call.
 fn params<'a, T: Deserialize<'a>>(call: &'a Call) -> Result<T, RpcError> {
     read_member("params", &call.dispatch().params).map_err(RpcError::invalid_params)
-}
-
-/// A future that ends with `None` when the one inside panics: a panic in a handler ends its call and nothing else.
-struct CatchPanic<F>(F);
-
-impl<F: Future + Unpin> Future for CatchPanic<F> {
-    type Output = Option<F::Output>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // The future is not polled again, and locks are not poisoned.
-        match catch_unwind(AssertUnwindSafe(|| Pin::new(&mut self.0).poll(context))) {
-            Ok(poll) => poll.map(Some),
-            Err(_) => Poll::Ready(None),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn panics_are_caught() {
-        assert_eq!(CatchPanic(Box::pin(async { 1 })).await, Some(1));
-        let panics = async {
-            if std::hint::black_box(true) {
-                panic!("on purpose");
-            }
-        };
-        assert_eq!(CatchPanic(Box::pin(panics)).await, None);
-    }
 }

@@ -117,18 +117,27 @@ pub(super) struct Recording {
     call: Call,
     subject: Option<String>,
     tool: Option<Arc<MethodStatistics>>,
-    started: Instant,
-    outcome: CallOutcome,
+    /// When the call began; none before, and once its end is recorded.
+    began: Option<Instant>,
 }
 
 impl Recording {
-    pub(super) fn start(call: &Call, subject: Option<String>, tool: Option<Arc<MethodStatistics>>) -> Self {
-        Self { call: call.clone(), subject, tool, started: Instant::now(), outcome: CallOutcome::Cancelled }
+    pub(super) fn new(call: Call, subject: Option<String>, tool: Option<Arc<MethodStatistics>>) -> Self {
+        Self { call, subject, tool, began: None }
+    }
+
+    pub(super) fn call(&self) -> &Call {
+        &self.call
+    }
+
+    /// The call begins; only the first time counts.
+    pub(super) fn begin(&mut self) {
+        self.began.get_or_insert_with(Instant::now);
     }
 
     /// The call has ended.
-    pub(super) fn end(mut self, outcome: &HandlerOutcome) {
-        self.outcome = match outcome {
+    pub(super) fn end(&mut self, outcome: &HandlerOutcome) {
+        self.record(match outcome {
             HandlerOutcome::Done(result) => match &**result {
                 ServerResult::CallTool(result) if result.is_error == Some(true) => CallOutcome::ToolError,
                 _ => CallOutcome::Done,
@@ -136,10 +145,23 @@ impl Recording {
             HandlerOutcome::Raw(_) => CallOutcome::Done,
             HandlerOutcome::Failed(_) => CallOutcome::Failed,
             HandlerOutcome::InputRequired { .. } => CallOutcome::InputRequired,
-        };
+        });
     }
 
-    fn tell(&self, took: Duration) {
+    fn record(&mut self, outcome: CallOutcome) {
+        let Some(began) = self.began.take() else { return };
+        let took = began.elapsed();
+        let (statistics, method) = (self.call.server().statistics(), &self.call.dispatch().method);
+        statistics.count(Some(method), outcome, took);
+        if *method == Method::CallTool {
+            statistics.count_tool(self.tool.as_deref(), outcome, took);
+        }
+        if is_wanted(self.call.server()) {
+            self.tell(outcome, took);
+        }
+    }
+
+    fn tell(&self, outcome: CallOutcome, took: Duration) {
         let record = CallRecord {
             session: self.call.connection_session().number(),
             client: client_name(Some(self.call.peer())),
@@ -147,7 +169,7 @@ impl Recording {
             method: self.call.dispatch().method.name(),
             subject: self.subject.as_deref(),
             took,
-            outcome: self.outcome,
+            outcome,
         };
         tell(self.call.server(), &record);
     }
@@ -155,15 +177,7 @@ impl Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        let took = self.started.elapsed();
-        let (statistics, method) = (self.call.server().statistics(), &self.call.dispatch().method);
-        statistics.count(Some(method), self.outcome, took);
-        if *method == Method::CallTool {
-            statistics.count_tool(self.tool.as_deref(), self.outcome, took);
-        }
-        if is_wanted(self.call.server()) {
-            self.tell(took);
-        }
+        self.record(CallOutcome::Cancelled);
     }
 }
 

@@ -1,8 +1,10 @@
 //! `tools/list` and `tools/call`.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
+use refmcp_proto::engine::{Dispatch, HandlerOutcome};
 use refmcp_proto::jsonrpc::{RpcError, excerpt};
 use refmcp_proto::model::{CallToolResult, ContentBlock, ListToolsResult};
 use serde::Deserialize;
@@ -38,7 +40,13 @@ struct Params<'a> {
 }
 
 pub(super) fn call(call: &Call) -> Result<PreparedCall, CallError> {
-    let Params { name, arguments } = params(call)?;
+    let (name, arguments) = match found_members(call) {
+        Some((name, arguments)) => (Cow::Borrowed(name), arguments),
+        None => {
+            let Params { name, arguments } = params(call)?;
+            (name, arguments.map(RawValue::get))
+        }
+    };
     let found = find(call, &name);
     let Found { tool, statistics } =
         found.ok_or_else(|| RpcError::invalid_params(format!("unknown tool: {}", excerpt(&name))))?;
@@ -46,7 +54,7 @@ pub(super) fn call(call: &Call) -> Result<PreparedCall, CallError> {
     if lacks(call.scopes(), &tool.scopes) {
         return Ok(refuse(insufficient_scope(&tool.scopes)).of(statistics));
     }
-    let arguments = match arguments.map(|text| serde_json::from_str(text.get())) {
+    let arguments = match arguments.map(serde_json::from_str) {
         None => Value::Object(Map::new()),
         Some(Ok(Value::Object(arguments))) => Value::Object(arguments),
         Some(Ok(_)) => {
@@ -58,10 +66,17 @@ pub(super) fn call(call: &Call) -> Result<PreparedCall, CallError> {
             return Ok(refuse(error).of(statistics));
         }
     };
-    let inline = tool.inline;
-    let work = run(call.clone(), tool, arguments);
-    let prepared = if inline { PreparedCall::inline(work) } else { PreparedCall::spawned(work) };
-    Ok(prepared.about(call, &name).of(statistics))
+    let (inline, work) = (tool.inline, tool.clone().run(call.clone(), arguments));
+    Ok(PreparedCall { subject: None, tool: statistics, inline, work }.about(call, &name))
+}
+
+/// The name of the tool and the text of its arguments, where reading the message has found them in their plain form.
+fn found_members(call: &Call) -> Option<(&str, Option<&str>)> {
+    let Dispatch { params, spans, .. } = call.dispatch();
+    let text = |span: &Range<usize>| params.get(span.clone());
+    let name = text(spans.name.as_ref()?)?.strip_prefix('"')?.strip_suffix('"')?;
+    let arguments = spans.arguments.as_ref().and_then(text).filter(|arguments| *arguments != "null");
+    (!name.contains('\\')).then_some((name, arguments))
 }
 
 /// A tool, and where its calls are counted.
@@ -82,11 +97,12 @@ fn find(call: &Call, name: &str) -> Option<Found> {
 
 /// Validates the arguments against the `inputSchema`, and runs the tool. `Rules::bad_arguments` says what follows from
 /// invalid arguments.
-async fn run(
+pub(crate) async fn run<Fut: Future<Output = Result<CallToolResult, CallError>>>(
     call: Call,
     tool: Arc<Tool>,
     arguments: Value,
-) -> Result<refmcp_proto::model::ServerResult, CallError> {
+    handler: impl FnOnce(Call, Value) -> Fut,
+) -> Result<HandlerOutcome, CallError> {
     if let Some(validator) = &tool.input_validator {
         validator.validate(&arguments).map_err(|faults| {
             CallError::bad_arguments(format!("invalid arguments for {}: {faults}", tool.definition.name))
@@ -97,10 +113,10 @@ async fn run(
     {
         request_state::use_once(call.server(), state).await?;
     }
-    let mut result = tool.run(call, arguments).await?;
+    let mut result = handler(call, arguments).await?;
     check_output(&tool, &result)?;
     repeat_as_text(&mut result);
-    Ok(result.into())
+    Ok(HandlerOutcome::Done(Box::new(result.into())))
 }
 
 /// Data without content is repeated as text: older revisions know no data, and clients show content.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -56,10 +57,12 @@ impl Drop for Leaving {
 }
 
 impl CallService for Script {
-    fn start(&self, call: Box<Dispatch>, handle: &EngineHandle) -> RunningCall {
+    type Work = Pin<Box<dyn Future<Output = HandlerOutcome> + Send>>;
+
+    fn start(&self, call: Box<Dispatch>, handle: &EngineHandle) -> RunningCall<Self::Work> {
         let params: Value = serde_json::from_str(&call.params).unwrap();
         let inline = params["name"] == "text" || params["arguments"]["inline"] == true;
-        let work = Box::pin(run(call, params, handle.clone(), self.gate.clone()));
+        let work: Self::Work = Box::pin(run(call, params, handle.clone(), self.gate.clone()));
         RunningCall { inline, cancel: Cancellation::default(), work }
     }
 }

@@ -12,7 +12,7 @@ use crate::engine::{
     CallFailure, CallId, Dispatch, DuplicateIds, ExchangeId, HandlerOutcome, Output, Policy, ReplayState,
     RequestStateUse, SharedOutput,
 };
-use crate::jsonrpc::{Notification, ProgressToken, Request, RequestId, RpcError, excerpt};
+use crate::jsonrpc::{Notification, ParamSpans, ProgressToken, Request, RequestId, RpcError, excerpt};
 use crate::model::{LogLevel, ServerResult, SubscribeParams};
 use crate::peer::Peer;
 use crate::revision::{Lifecycle, Method, downgrade};
@@ -25,6 +25,7 @@ pub(super) struct Call {
     pub(super) method: Method,
     pub(super) peer: Arc<Peer>,
     pub(super) params: Arc<str>,
+    spans: ParamSpans,
     pub(super) meta: Option<Arc<str>>,
     pub(super) progress_token: Option<ProgressToken>,
     pub(super) log_level: Option<LogLevel>,
@@ -47,6 +48,7 @@ impl Call {
             id: self.to.id.clone(),
             method: self.method.clone(),
             params: self.params.clone(),
+            spans: self.spans.clone(),
             meta: self.meta.clone(),
             peer: self.peer.clone(),
             exchange: self.to.exchange,
@@ -158,6 +160,7 @@ impl ServerEngine {
             to: to.clone(),
             peer: peer.clone(),
             params: request.params.text.unwrap_or("{}").into(),
+            spans: request.params.spans(),
             meta: request.params.meta.text.map(Into::into),
             progress_token,
             log_level,

@@ -12,7 +12,7 @@ use super::input_rounds::check_requests;
 use crate::engine::{
     CallFailure, CallId, Dispatch, EngineConfig, ExchangeId, HandlerOutcome, InputOutcome, ReplayState,
 };
-use crate::jsonrpc::{ProgressToken, RequestId, RpcError};
+use crate::jsonrpc::{Params, ProgressToken, RequestId, RpcError};
 use crate::model::{InputRequest, LogLevel, ServerResult};
 use crate::peer::Peer;
 use crate::revision::{Method, downgrade};
@@ -88,6 +88,7 @@ impl DetachedCall {
                 id: self.id.clone(),
                 method: self.method(config),
                 params: self.params.clone(),
+                spans: Params::of_text(Some(&self.params)).spans(),
                 meta: self.meta.clone(),
                 peer: self.peer.clone(),
                 exchange: ExchangeId::default(),
