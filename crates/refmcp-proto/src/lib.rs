@@ -12,6 +12,7 @@
 //! | [`uri_template`] | URI templates, expanded and matched |
 //! | `schema` | validators of JSON Schemas; with the feature of that name |
 //! | [`peer`] | the client as a server knows it: revision, capabilities, name |
+//! | [`rule`] | the catalogue of the specification's rules |
 //! | [`finding`] | rules that a peer broke |
 //! | [`time`] | timestamps, passed as arguments |
 
@@ -29,6 +30,7 @@ pub mod model;
 pub mod param_headers;
 pub mod peer;
 pub mod revision;
+pub mod rule;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod time;

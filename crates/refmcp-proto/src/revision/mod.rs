@@ -8,6 +8,7 @@
 pub mod downgrade;
 mod methods;
 mod rules;
+mod set;
 pub mod upgrade;
 mod v2024_11_05;
 mod v2025_03_26;
@@ -25,6 +26,7 @@ pub use rules::{
     BadArguments, BatchRule, Elicitation, InputMode, Lifecycle, LogScope, Resumption, Rules,
     StructuredOutput, Tasks, UnreadableId, UrlElicitation,
 };
+pub use set::RevisionSet;
 
 /// A dated revision of the specification, oldest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
