@@ -8,6 +8,7 @@ mod metadata;
 mod packages;
 mod readme;
 mod reference_page;
+mod rules_page;
 mod rust_tests;
 mod schemas;
 mod test;
@@ -45,6 +46,8 @@ usage: cargo xtask COMMAND
                         the recorded conversations: compare them, or write them anew
   reference-page [--update]
                         the tables of docs/reference-server.md: compare them with a running server, or write them
+  rules-page [--update]
+                        docs/rules.md: compare it with the catalogue of rules, or write it
   bench [--update] [PART]
                         our server beside others, as ratios; not part of test, because its numbers vary. PART:
                         stdio, http, memory, fanout or start; --update writes the numbers to docs/benchmarks.md
@@ -82,6 +85,8 @@ fn dispatch(args: &[&str]) -> Result<ExitCode> {
         ["transcripts", "--update"] => transcripts::run(transcripts::Mode::Update)?,
         ["reference-page"] => reference_page::run(transcripts::Mode::Compare)?,
         ["reference-page", "--update"] => reference_page::run(transcripts::Mode::Update)?,
+        ["rules-page"] => rules_page::run(transcripts::Mode::Compare)?,
+        ["rules-page", "--update"] => rules_page::run(transcripts::Mode::Update)?,
         ["conformance"] => return Ok(summary(conformance::run(&Build::of_tree()?)?)),
         ["bench", rest @ ..] => bench::run(rest)?,
         ["deny"] => deny::run()?,

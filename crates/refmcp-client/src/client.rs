@@ -13,6 +13,7 @@ use refmcp_proto::model::{
     ResourceTemplate, Root, SubscriptionFilter, SubscriptionsListenResult, Tool,
 };
 use refmcp_proto::revision::{Lifecycle, Method, NotificationMethod};
+use refmcp_proto::rule;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -297,7 +298,8 @@ impl Client {
                 Err(why) if by_header => {
                     let what =
                         format!("the tool {} is left out: {why}", refmcp_proto::jsonrpc::excerpt(&tool.name));
-                    self.driver.host.emit(&Event::Finding(Finding { rule: "MHTTP-15", what: what.into() }));
+                    let finding = Finding::new(&rule::MHTTP_14, what, "correct its x-mcp-header");
+                    self.driver.host.emit(&Event::Finding(finding));
                 }
                 _ => usable.push(tool),
             }

@@ -44,7 +44,7 @@ pub(crate) async fn connect_to(
 /// Findings help to find the reason of a failure.
 fn report(event: &Event) {
     if let Event::Finding(finding) = event {
-        println!("{}: {}", finding.rule, finding.what);
+        println!("{}: {finding}", finding.rule);
     }
 }
 

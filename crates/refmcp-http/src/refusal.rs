@@ -8,6 +8,7 @@ use bytes::Bytes;
 use refmcp_auth::Challenge;
 use refmcp_auth::dpop::ProofError;
 use refmcp_auth::resource::AccessError;
+use refmcp_proto::finding::Finding;
 use refmcp_proto::jsonrpc::{RequestId, RpcError, excerpt};
 use refmcp_server::backplane::Unavailable;
 
@@ -24,13 +25,21 @@ pub(crate) struct Refusal {
     pub(crate) reason: Reason,
     /// What is wrong, for people.
     pub(crate) why: Cow<'static, str>,
-    headers: Box<HeaderMap>,
-    /// For the log: the part of the request that was refused, without secrets.
-    pub(crate) detail: Option<Box<str>>,
+    extras: Box<Extras>,
     /// Whether a token was presented that is not valid, or not sufficient.
     failed_authorization: bool,
     /// The JSON-RPC error that is the body of the response.
     answer: Option<Bytes>,
+}
+
+/// What few refusals have, behind one pointer: every connection holds the memory of a refusal.
+#[derive(Debug, Default)]
+struct Extras {
+    headers: HeaderMap,
+    /// For the log: the part of the request that was refused, without secrets.
+    detail: Option<Box<str>>,
+    /// The rule that the client broke, where the specification has one, and what it should send.
+    finding: Option<Finding>,
 }
 
 macro_rules! reasons {
@@ -85,11 +94,32 @@ impl Refusal {
             status,
             reason,
             why: why.into(),
-            headers: Box::default(),
-            detail: None,
+            extras: Box::default(),
             failed_authorization: false,
             answer: None,
         }
+    }
+
+    /// Adds the finding that it is made for.
+    pub(crate) fn with_finding(mut self, finding: Option<Finding>) -> Self {
+        self.extras.finding = finding;
+        self
+    }
+
+    /// A request that is refused for this finding.
+    #[cold]
+    pub(crate) fn broken(reason: Reason, finding: Finding) -> Self {
+        Self::bad_request(reason, finding.what.clone()).with_finding(Some(finding))
+    }
+
+    /// The rule that the client broke.
+    pub(crate) fn finding(&self) -> Option<&Finding> {
+        self.extras.finding.as_ref()
+    }
+
+    /// For the log: the part of the request that was refused.
+    pub(crate) fn detail(&self) -> Option<&str> {
+        self.extras.detail.as_deref()
     }
 
     /// A `Host` or `Origin` that is not allowed; the log has its value.
@@ -201,7 +231,7 @@ impl Refusal {
     /// Adds a header to the response; a value that no header can have is left out.
     pub(crate) fn with_header(mut self, name: HeaderName, value: impl TryInto<HeaderValue>) -> Self {
         if let Ok(value) = value.try_into() {
-            self.headers.append(name, value);
+            self.extras.headers.append(name, value);
         }
         self
     }
@@ -218,8 +248,9 @@ impl Refusal {
     }
 
     /// Adds a detail for the log.
-    pub(crate) fn with_detail(self, detail: String) -> Self {
-        Self { detail: Some(detail.into()), ..self }
+    pub(crate) fn with_detail(mut self, detail: String) -> Self {
+        self.extras.detail = Some(detail.into());
+        self
     }
 
     /// Whether an operator should look at it: a token was not accepted, or the server is at fault.
@@ -243,7 +274,7 @@ impl IntoResponse for Refusal {
             Some(json) => response::json(self.status, json),
             None => (self.status, format!("{}\n", self.why)).into_response(),
         };
-        response.headers_mut().extend(*self.headers);
+        response.headers_mut().extend(self.extras.headers);
         response
     }
 }

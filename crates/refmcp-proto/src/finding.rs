@@ -1,95 +1,141 @@
-//! What a peer did that the specification does not want, whether or not it was served.
+//! Findings: what a peer did against a rule of the specification, whether or not it was served.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::fmt;
 
-/// A rule that a peer broke.
+use crate::rule::{Level, Rule};
+
+/// A rule that a peer broke, how, and what it should do instead. Its text is `what; expected`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The id of the rule in the project's catalogue.
-    pub rule: &'static str,
-    /// What happened, for a person. Where a fixed text is enough it is borrowed, and then each text is kept; texts
-    /// that quote the peer are owned, and only the first of a rule is kept.
+    /// The rule.
+    pub rule: &'static Rule,
+    /// What happened, for a person.
     pub what: Cow<'static, str>,
+    /// What the peer should send or do instead.
+    pub expected: Cow<'static, str>,
 }
-
-/// Rules that the specification recommends or describes and does not demand.
-const RECOMMENDED: [&str; 3] = ["RES-04", "RPC-10", "TOOL-02"];
 
 impl Finding {
-    /// Whether the specification demands what was not kept (MUST, MUST NOT) and does not only recommend it.
-    pub fn is_violation(&self) -> bool {
-        !RECOMMENDED.contains(&self.rule)
+    /// A finding about a rule of the catalogue.
+    ///
+    /// ```
+    /// use refmcp_proto::{finding::Finding, rule};
+    ///
+    /// let finding = Finding::new(&rule::RPC_07, "a notification with an id", "send it without");
+    /// assert_eq!(finding.to_string(), "a notification with an id; send it without");
+    /// assert!(finding.is_violation());
+    /// ```
+    pub fn new(
+        rule: &'static Rule,
+        what: impl Into<Cow<'static, str>>,
+        expected: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self { rule, what: what.into(), expected: expected.into() }
     }
 
-    /// Whether the two are one finding, however often it is made. Fixed texts tell different mistakes against one
-    /// rule apart; there are only as many of them as this program has.
-    fn repeats(&self, other: &Self) -> bool {
-        self.rule == other.rule
-            && match (&self.what, &other.what) {
-                (Cow::Borrowed(one), Cow::Borrowed(two)) => one == two,
-                (Cow::Owned(_), Cow::Owned(_)) => true,
-                _ => false,
-            }
+    /// Whether the specification demands what was not kept, and does not only recommend or describe it. What it permits, it
+    /// permits under conditions: these were not kept.
+    pub fn is_violation(&self) -> bool {
+        matches!(self.rule.level, Level::Must | Level::May)
     }
 }
 
-/// The findings of one session: each once with a count, so that a noisy peer fills no memory.
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.what, self.expected)
+    }
+}
+
+/// The latest texts that are kept of a rule.
+const MOST_TEXTS: usize = 4;
+
+/// The different texts of a rule that are reported; a peer whose mistakes differ each time is reported this often.
+const MOST_REPORTED: u32 = 16;
+
+/// The findings of one session, or of a server: a count and the latest texts of each rule, so that a noisy peer fills no
+/// memory.
 #[derive(Debug, Clone, Default)]
-pub struct Findings {
-    seen: Vec<(Finding, u64)>,
+pub struct Findings(Vec<RuleFindings>);
+
+/// The findings about one rule.
+#[derive(Debug, Clone)]
+pub struct RuleFindings {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// How often it was broken.
+    pub count: u64,
+    /// The latest different texts, the newest last.
+    pub texts: VecDeque<String>,
+    reported: u32,
 }
 
 impl Findings {
-    /// Notes a finding; `true` when it is the first of its kind.
+    /// Records a finding; `true` when its text is new and should be reported.
     pub fn record(&mut self, finding: &Finding) -> bool {
-        match self.seen.iter_mut().find(|(known, _)| known.repeats(finding)) {
-            Some((_, count)) => {
-                *count += 1;
-                false
-            }
-            None => {
-                self.seen.push((finding.clone(), 1));
-                true
-            }
-        }
+        let at = self.0.iter().position(|known| known.rule.id == finding.rule.id);
+        let at = at.unwrap_or_else(|| {
+            let rule = finding.rule;
+            self.0.push(RuleFindings { rule, count: 0, texts: VecDeque::new(), reported: 0 });
+            self.0.len() - 1
+        });
+        self.0.get_mut(at).is_some_and(|known| known.record(finding.to_string()))
     }
 
-    /// The findings in the order in which they were first made, and how often each was.
-    pub fn iter(&self) -> impl Iterator<Item = (&Finding, u64)> {
-        self.seen.iter().map(|(finding, count)| (finding, *count))
+    /// The rules that were broken, in the order in which they first were.
+    pub fn iter(&self) -> impl Iterator<Item = &RuleFindings> {
+        self.0.iter()
+    }
+}
+
+impl RuleFindings {
+    fn record(&mut self, text: String) -> bool {
+        self.count += 1;
+        if self.texts.contains(&text) {
+            return false;
+        }
+        if self.texts.len() == MOST_TEXTS {
+            self.texts.pop_front();
+        }
+        self.texts.push_back(text);
+        self.reported = self.reported.saturating_add(1);
+        self.reported <= MOST_REPORTED
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rule;
 
     #[test]
-    fn repeats_are_counted_not_kept() {
+    fn repeats_are_counted_not_reported() {
         let mut findings = Findings::default();
-        let finding = Finding { rule: "LIFE-03", what: "too early".into() };
+        let finding = Finding::new(&rule::LIFE_03, "too early", "wait");
         assert!(findings.record(&finding));
         assert!(!findings.record(&finding));
-        assert_eq!(findings.iter().map(|(_, count)| count).collect::<Vec<_>>(), [2]);
+        let kept: Vec<_> = findings.iter().map(|known| (known.rule.id, known.count)).collect();
+        assert_eq!(kept, [("LIFE-03", 2)]);
     }
 
     #[test]
-    fn fixed_texts_of_one_rule_are_separate_findings_and_quotes_are_not() {
+    fn texts_of_a_rule_are_kept_up_to_a_limit() {
         let mut findings = Findings::default();
-        assert!(findings.record(&Finding { rule: "LIFE-02", what: "too early".into() }));
-        assert!(findings.record(&Finding { rule: "LIFE-02", what: "by another name".into() }));
-        for number in 0..1000 {
-            let quoted = Finding { rule: "RPC-05", what: format!("an answer to {number}").into() };
-            assert_eq!(findings.record(&quoted), number == 0);
-        }
-        let kept: Vec<_> = findings.iter().map(|(finding, count)| (&*finding.what, count)).collect();
-        assert_eq!(kept, [("too early", 1), ("by another name", 1), ("an answer to 0", 1000)]);
+        let reported = (0..1000).filter(|number| {
+            let what = format!("an answer to {number}");
+            findings.record(&Finding::new(&rule::RPC_05, what, "none"))
+        });
+        assert_eq!(reported.count(), 16);
+        let known = findings.iter().next().unwrap();
+        assert_eq!((known.count, known.texts.len()), (1000, 4));
+        assert_eq!(known.texts.back().unwrap(), "an answer to 999; none");
     }
 
     #[test]
     fn recommended_rules_are_no_violations() {
-        let found = |rule| Finding { rule, what: "".into() }.is_violation();
-        assert!(found("CANC-01") && found("LIFE-02"));
-        assert!(!found("TOOL-02"));
+        let found = |rule| Finding::new(rule, "", "").is_violation();
+        assert!(found(&rule::CANC_01) && found(&rule::LIFE_02) && found(&rule::HTTP_13));
+        assert!(!found(&rule::TOOL_02) && !found(&rule::RPC_10));
     }
 }

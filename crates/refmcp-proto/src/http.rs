@@ -11,6 +11,7 @@ use crate::finding::Finding;
 use crate::jsonrpc::{DecodeError, Incoming, Message, Params, RpcError, code, excerpt};
 use crate::param_headers::ParamHeader;
 use crate::revision::{Lifecycle, Method, Revision, Rules};
+use crate::rule::{self, Rule};
 
 /// The media types that a client of POST must accept.
 pub const POST_KINDS: [&str; 2] = ["application/json", "text/event-stream"];
@@ -78,8 +79,32 @@ pub enum PostRefusal {
     Session(RpcError),
     /// 400: the version header is unreadable, or names no supported revision.
     Revision(RpcError),
+    /// 400: a header that repeats the message is missing or differs, against this rule.
+    Header(&'static Rule, RpcError),
     /// 400: the message is wrong.
     Message(RpcError),
+}
+
+impl PostRefusal {
+    /// The rule that the client broke; to name a revision that is not served breaks none. `stateless` is what the version
+    /// header says.
+    pub fn finding(&self, stateless: bool) -> Option<Finding> {
+        let describe = "send protocolVersion and clientCapabilities in params._meta of every request";
+        let (rule, error, expected) = match self {
+            Self::NotAcceptable(why) => {
+                let rule = if stateless { AcceptRule::StatelessPost } else { AcceptRule::Post };
+                return Some(not_acceptable(why.clone(), rule));
+            }
+            Self::Revision(error) if error.code == code::UNSUPPORTED_VERSION => return None,
+            Self::Revision(error) => {
+                (&rule::LIFE_09, error, "send one MCP-Protocol-Version, with the agreed revision")
+            }
+            Self::Session(error) => (&rule::LIFE_01, error, "send initialize without Mcp-Session-Id"),
+            Self::Header(rule, error) => (*rule, error, "send in headers what the body says"),
+            Self::Message(error) => (&rule::STATE_04, error, describe),
+        };
+        Some(Finding::new(rule, error.message.clone(), expected))
+    }
 }
 
 /// What a POST is, by its headers and its body. The message itself decides which lifecycle it belongs to; headers alone
@@ -200,43 +225,58 @@ pub enum AcceptRule {
 
 /// The finding about a request that is served without an `Accept` header.
 pub fn missing_accept(accept: Accept, rule: AcceptRule) -> Option<Finding> {
-    let post = "POST without an Accept header; send Accept: application/json, text/event-stream";
-    let (rule, what) = match rule {
-        AcceptRule::Post => ("HTTP-03", post),
-        AcceptRule::StatelessPost => ("MHTTP-02", post),
-        AcceptRule::Get => ("HTTP-13", "GET without an Accept header; send Accept: text/event-stream"),
+    let what = match rule {
+        AcceptRule::Post | AcceptRule::StatelessPost => "POST without an Accept header",
+        AcceptRule::Get => "GET without an Accept header",
     };
-    (accept == Accept::Absent).then(|| Finding { rule, what: what.into() })
+    (accept == Accept::Absent).then(|| not_acceptable(what, rule))
+}
+
+/// The finding about a request whose `Accept` header does not allow its response.
+pub fn not_acceptable(what: impl Into<Cow<'static, str>>, rule: AcceptRule) -> Finding {
+    let (rule, kinds) = match rule {
+        AcceptRule::Post => (&rule::HTTP_03, &POST_KINDS[..]),
+        AcceptRule::StatelessPost => (&rule::MHTTP_02, &POST_KINDS[..]),
+        AcceptRule::Get => (&rule::HTTP_13, &["text/event-stream"][..]),
+    };
+    Finding::new(rule, what, format!("send Accept: {}", kinds.join(", ")))
+}
+
+/// The finding about a request that names no session, or not in a readable way.
+pub fn no_session(what: impl Into<Cow<'static, str>>) -> Finding {
+    Finding::new(&rule::HTTP_19, what, "send Mcp-Session-Id as the response to initialize has it")
+}
+
+/// The finding about a request of a session whose `MCP-Protocol-Version` is not that of the session.
+pub fn wrong_version(what: impl Into<Cow<'static, str>>, agreed: Revision) -> Finding {
+    let expected = format!("send MCP-Protocol-Version: {agreed} with every request after initialize");
+    Finding::new(&rule::LIFE_09, what, expected)
 }
 
 /// Checks `MCP-Protocol-Version` of a request against the revision of its session. A missing header that is tolerated is a
 /// finding.
 ///
 /// # Errors
-/// What the header should be.
+/// The finding for which the request is refused.
 pub fn check_session_version(
     named: Option<&str>,
     rules: &Rules,
     required: bool,
-) -> Result<Option<Finding>, String> {
+) -> Result<Option<Finding>, Finding> {
     let agreed = rules.revision;
     match named {
         Some(version) if version == agreed.as_str() => Ok(None),
         Some(version) => {
             let version = excerpt(version);
-            Err(format!("MCP-Protocol-Version is {version:?}, but this session agreed on {agreed}"))
+            let what = format!("MCP-Protocol-Version is {version:?}, but this session agreed on {agreed}");
+            Err(wrong_version(what, agreed))
         }
         None if !rules.version_header => Ok(None),
         None if required => {
             let why = format!("no MCP-Protocol-Version header; this session agreed on {agreed}");
-            Err(format!("{why}; {}", Policy::LENIENT_SERVES))
+            Err(wrong_version(format!("{why}; {}", Policy::LENIENT_SERVES), agreed))
         }
-        None => {
-            let what = format!(
-                "no MCP-Protocol-Version header; send MCP-Protocol-Version: {agreed} with every request after initialize"
-            );
-            Ok(Some(Finding { rule: "LIFE-09", what: what.into() }))
-        }
+        None => Ok(Some(wrong_version("no MCP-Protocol-Version header", agreed))),
     }
 }
 
@@ -272,17 +312,18 @@ pub fn check_mirrored<'h>(
     version: &str,
     method: &str,
     params: &Params<'_>,
-) -> Result<(), RpcError> {
-    let equals = |name: &str, wanted: &str| -> Result<(), RpcError> {
-        let found = header(name).map_err(mismatch)?;
-        let found = found.ok_or_else(|| mismatch(format!("no {name} header")))?;
+) -> Result<(), PostRefusal> {
+    let equals = |rule: &'static Rule, name: &str, wanted: &str| -> Result<(), PostRefusal> {
+        let found = header(name).map_err(|why| mismatch(rule, why))?;
+        let found = found.ok_or_else(|| mismatch(rule, format!("no {name} header")))?;
         if found == wanted {
             return Ok(());
         }
-        Err(mismatch(format!("{name} is {:?}, but the body says {:?}", excerpt(&found), excerpt(wanted))))
+        let what = format!("{name} is {:?}, but the body says {:?}", excerpt(&found), excerpt(wanted));
+        Err(mismatch(rule, what))
     };
-    equals("mcp-protocol-version", version)?;
-    equals("mcp-method", method)?;
+    equals(&rule::MHTTP_08, "mcp-protocol-version", version)?;
+    equals(&rule::MHTTP_09, "mcp-method", method)?;
     let known = Method::known(method);
     let named = match known.as_ref().and_then(Method::name_member) {
         Some("name") => params.name,
@@ -293,7 +334,7 @@ pub fn check_mirrored<'h>(
     let Some(name) = named.and_then(|named| serde_json::from_str::<Cow<'_, str>>(named).ok()) else {
         return Ok(());
     };
-    equals("mcp-name", &name)?;
+    equals(&rule::MHTTP_09, "mcp-name", &name)?;
     if known != Some(Method::CallTool) {
         return Ok(());
     }
@@ -302,18 +343,19 @@ pub fn check_mirrored<'h>(
         return Ok(());
     }
     let arguments: Option<Value> = params.arguments.and_then(|text| serde_json::from_str(text).ok());
+    let rule = &rule::MHTTP_13;
     for mirrored in mirrored {
         let argument = mirrored.path.iter().try_fold(arguments.as_ref(), |value, key| Some(value?.get(key)));
         let argument = argument.flatten();
         let name = format!("mcp-param-{}", mirrored.name.to_ascii_lowercase());
         match argument {
-            Some(Value::String(text)) => equals(&name, text)?,
-            Some(Value::Bool(yes)) => equals(&name, if *yes { "true" } else { "false" })?,
+            Some(Value::String(text)) => equals(rule, &name, text)?,
+            Some(Value::Bool(yes)) => equals(rule, &name, if *yes { "true" } else { "false" })?,
             // Numbers are compared by value: 42 and 42.0 are equal.
             Some(Value::Number(number)) => {
-                let found = header(&name).map_err(mismatch)?;
+                let found = header(&name).map_err(|why| mismatch(rule, why))?;
                 if found.and_then(|found| found.parse::<f64>().ok()) != number.as_f64() {
-                    equals(&name, &number.to_string())?;
+                    equals(rule, &name, &number.to_string())?;
                 }
             }
             _ => {}
@@ -322,8 +364,8 @@ pub fn check_mirrored<'h>(
     Ok(())
 }
 
-fn mismatch(what: String) -> RpcError {
-    RpcError::new(code::HEADER_MISMATCH, what)
+fn mismatch(rule: &'static Rule, what: String) -> PostRefusal {
+    PostRefusal::Header(rule, RpcError::new(code::HEADER_MISMATCH, what))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ fn found(version: &str, messages: &[&str]) -> Vec<(&'static str, String)> {
         engine.receive(Timestamp::from_millis(1), ExchangeId::default(), message.as_bytes());
         while let Some(output) = engine.poll() {
             if let Output::Finding(finding) = output {
-                found.push((finding.rule, finding.what.into_owned()));
+                found.push((finding.rule.id, finding.to_string()));
             }
         }
     }
@@ -42,7 +42,7 @@ fn every_finding_says_what_to_send() {
         (newer, &[READY], "LIFE-02", "send initialize first"),
         (newer, &[INITIALIZE, READY, READY], "LIFE-02", "send it once"),
         (newer, &[INITIALIZE, LIST], "LIFE-02", "send notifications/initialized first"),
-        (newer, &[INITIALIZE, READY, LIST, LIST], "RPC-04", "send each request with an id of its own"),
+        (newer, &[INITIALIZE, READY, LIST, LIST], "RPC-03", "send each request with an id of its own"),
         (
             newer,
             &[
@@ -85,6 +85,46 @@ fn every_finding_says_what_to_send() {
         ),
         (newer, &[INITIALIZE, READY, "[LIST]"], "RPC-10", "send each message on its own"),
         (older, &[INITIALIZE, READY, "[INITIALIZE]"], "RPC-09", "send it as a message of its own"),
+        (newer, &[r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#], "RPC-02", "send a JSON-RPC 2.0 message"),
+        (
+            newer,
+            &[r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}"#],
+            "RPC-06",
+            "send a JSON-RPC 2.0 message",
+        ),
+        (newer, &[r#"{"jsonrpc":"2.0","result":{}}"#], "RPC-05", "send a JSON-RPC 2.0 message"),
+        (
+            newer,
+            &[
+                INITIALIZE,
+                READY,
+                r#"{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"loud"}}"#,
+            ],
+            "LOG-02",
+            "send params.level",
+        ),
+        (
+            newer,
+            &[INITIALIZE, READY, r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}"#],
+            "LIFE-08",
+            "send what the revision has",
+        ),
+        (
+            newer,
+            &[INITIALIZE, READY, r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#],
+            "LIFE-08",
+            "send the notifications that clients",
+        ),
+        (
+            newer,
+            &[
+                INITIALIZE,
+                READY,
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"progressToken":{}}}}"#,
+            ],
+            "PROG-01",
+            "send a string or an integer",
+        ),
     ] {
         let messages: Vec<String> = messages
             .iter()
@@ -95,4 +135,86 @@ fn every_finding_says_what_to_send() {
         assert_eq!(found.len(), 1, "{messages:?}: {found:?}");
         assert!(found[0].0 == rule && found[0].1.contains(send), "{messages:?}: {found:?}");
     }
+}
+
+/// A stateless request of this method, with members of `params` beside `_meta` and members of `_meta`.
+fn stateless(id: &str, method: &str, params: &str, meta: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}}{meta}}}}}}}"#
+    )
+}
+
+#[test]
+fn requests_without_a_session_are_held_to_their_rules() {
+    let call = r#""name":"echo","arguments":{},"#;
+    let version_alone = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+    for (messages, rule, send) in [
+        (vec![version_alone.to_owned()], "STATE-04", "send protocolVersion and clientCapabilities"),
+        (
+            vec![r#"{"jsonrpc":"2.0","id":1,"method":"server/discover"}"#.to_owned()],
+            "STATE-04",
+            "send protocolVersion and clientCapabilities",
+        ),
+        (
+            vec![r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":5}}"#.to_owned()],
+            "STATE-04",
+            "in params._meta of every request",
+        ),
+        (
+            vec![stateless("1", "tools/list", "", r#","io.modelcontextprotocol/logLevel":"loud""#)],
+            "STATE-04",
+            "in params._meta",
+        ),
+        (
+            vec![stateless("1", "tools/list", "", r#","progressToken":{}"#)],
+            "PROG-01",
+            "a string or an integer",
+        ),
+        (vec![stateless("1", "ping", "", "")], "PING-02", "send what the revision has"),
+        (vec![stateless("1", "logging/setLevel", r#""level":"info","#, "")], "STATE-16", "send what"),
+        (vec![stateless("1", "subscriptions/listen", r#""notifications":5,"#, "")], "SUB-01", "a filter"),
+        (
+            vec![stateless("1", "tools/call", &format!(r#"{call}"requestState":"forged","#), "")],
+            "MRTR-06",
+            "requestState as it came",
+        ),
+        (
+            vec![stateless("1", "tools/call", &format!(r#"{call}"inputResponses":5,"#), "")],
+            "MRTR-06",
+            "repeat the request",
+        ),
+        (
+            vec![stateless("1", "tools/list", "", ""), stateless("1", "tools/list", "", "")],
+            "RPC-04",
+            "of its own",
+        ),
+        (
+            vec![r#"{"jsonrpc":"2.0","id":9,"result":{}}"#.to_owned()],
+            "RPC-15",
+            "the id of the server's request",
+        ),
+        (
+            vec![r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#.to_owned()],
+            "STDIO-07",
+            "send params.requestId",
+        ),
+        (
+            vec![format!("[{}]", stateless("1", "tools/list", "", ""))],
+            "RPC-10",
+            "send each message on its own",
+        ),
+    ] {
+        let messages: Vec<&str> = messages.iter().map(String::as_str).collect();
+        let found = found("", &messages);
+        assert_eq!(found.len(), 1, "{messages:?}: {found:?}");
+        assert!(found[0].0 == rule && found[0].1.contains(send), "{messages:?}: {found:?}");
+        let known = refmcp_proto::rule::find(rule).unwrap();
+        assert!(known.revisions.contains(refmcp_proto::revision::Revision::LATEST), "{rule} is not of it");
+    }
+}
+
+#[test]
+fn a_revision_that_is_not_served_is_no_mistake() {
+    let other = stateless("1", "tools/list", "", "").replace("2026-07-28", "2099-01-01");
+    assert_eq!(found("", &[&other]), []);
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use refmcp_proto::finding::Finding;
+use refmcp_proto::finding::{Finding, Findings};
 use refmcp_proto::revision::Method;
 use refmcp_proto::time::Timestamp;
 
@@ -80,8 +80,8 @@ impl Statistics {
     }
 
     /// How often clients broke which rule.
-    pub fn findings(&self) -> BTreeMap<&'static str, u64> {
-        self.findings.counts()
+    pub fn findings(&self) -> Findings {
+        self.findings.all()
     }
 }
 
@@ -146,7 +146,7 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// What clients did wrong since the server was made.
 #[derive(Debug, Default)]
 pub(crate) struct FindingLog {
-    counts: Mutex<BTreeMap<&'static str, u64>>,
+    findings: Mutex<Findings>,
     lines: Mutex<Lines>,
 }
 
@@ -161,20 +161,20 @@ impl FindingLog {
     /// Counts a finding and logs it: as a warning what the specification demands, as information the rest. What comes
     /// too often is logged for debugging only.
     pub(crate) fn record(&self, now: Timestamp, session: Option<u64>, finding: &Finding) {
-        *self.counts.lock().entry(finding.rule).or_default() += 1;
-        let Finding { rule, what } = finding;
+        self.findings.lock().record(finding);
+        let rule = finding.rule.id;
         if !self.has_room(now) {
-            tracing::debug!(session, rule, "{what}");
+            tracing::debug!(session, rule, "{finding}");
         } else if finding.is_violation() {
-            tracing::warn!(session, rule, "{what}");
+            tracing::warn!(session, rule, "{finding}");
         } else {
-            tracing::info!(session, rule, "{what}");
+            tracing::info!(session, rule, "{finding}");
         }
     }
 
-    /// How often clients broke which rule.
-    pub(crate) fn counts(&self) -> BTreeMap<&'static str, u64> {
-        self.counts.lock().clone()
+    /// How often clients broke which rule, with the latest texts.
+    pub(crate) fn all(&self) -> Findings {
+        self.findings.lock().clone()
     }
 
     fn has_room(&self, now: Timestamp) -> bool {
@@ -246,8 +246,8 @@ mod tests {
         assert_eq!((0..1000).filter(|_| log.has_room(start)).count(), 20);
         assert!(!log.has_room(start + Duration::from_millis(999)));
         assert!(log.has_room(start + PERIOD));
-        let finding = Finding { rule: "RPC-01", what: "x".into() };
+        let finding = Finding::new(&refmcp_proto::rule::RPC_01, "x", "y");
         (0..100).for_each(|_| log.record(start, None, &finding));
-        assert_eq!(log.counts(), [("RPC-01", 100)].into());
+        assert_eq!(log.all().iter().next().map(|found| found.count), Some(100));
     }
 }

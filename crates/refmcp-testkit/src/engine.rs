@@ -167,7 +167,7 @@ impl TestEngine {
                 // Nothing is forwarded here.
                 Output::Listening(_) => {}
                 Output::RootsChanged => self.events.push(Event::RootsChanged),
-                Output::Finding(finding) => self.events.push(Event::Finding(finding.rule)),
+                Output::Finding(finding) => self.events.push(Event::Finding(finding.rule.id)),
                 Output::Shared(output) => self.shared.push_back(output),
                 Output::Close(reason) => self.events.push(Event::Closed(reason)),
             }

@@ -106,8 +106,8 @@ impl Observer for Tracer {
     }
 
     fn finding(&self, context: &EventContext<'_>, finding: &Finding, _: Option<&[u8]>) {
-        let line = Line::new(context, "finding").member("rule", finding.rule);
-        self.write(line.member("what", &finding.what), false);
+        let line = Line::new(context, "finding").member("rule", finding.rule.id);
+        self.write(line.member("what", &finding.what).member("expected", &finding.expected), false);
     }
 
     fn stderr(&self, context: &EventContext<'_>, bytes: &[u8]) {

@@ -139,11 +139,11 @@ async fn invalid_input_is_reported_and_ignored() {
         .unwrap()
         .iter()
         .filter_map(|event| match event {
-            Event::Finding(finding) => Some(finding.rule),
+            Event::Finding(finding) => Some(finding.rule.id),
             _ => None,
         })
         .collect();
-    assert_eq!(rules, ["RPC-01", "RPC-05"]);
+    assert_eq!(rules, ["STDIO-02", "STDIO-02", "STDIO-02", "RPC-05"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -161,7 +161,7 @@ async fn data_without_content_is_a_result_and_a_finding() {
         .unwrap()
         .iter()
         .filter_map(|event| match event {
-            Event::Finding(finding) => Some((finding.rule, finding.what.to_string())),
+            Event::Finding(finding) => Some((finding.rule.id, finding.to_string())),
             _ => None,
         })
         .collect();

@@ -51,7 +51,7 @@ async fn messages_come_in_order_with_what_was_none_and_each_finding_with_its_mes
     assert!(answer.starts_with("received {") && answer.contains("scripted"), "{answer}");
     assert_eq!(*initialized, r#"sent {"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     assert_eq!(*invalid, r#"received invalid "nonsense": not JSON: expected null at byte 0"#);
-    assert_eq!(*malformed, "finding RPC-01 in nonsense");
+    assert_eq!(*malformed, "finding STDIO-02 in nonsense");
     assert_eq!(*misplaced_meta, format!("received {misplaced}"));
     assert!(finding.starts_with("finding ") && finding.ends_with(misplaced), "{finding}");
     assert!(rest[0].contains(r#""method":"ping""#), "{rest:?}");

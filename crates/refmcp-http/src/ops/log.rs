@@ -74,6 +74,9 @@ impl EndpointState {
         refusal: &Refusal,
     ) {
         self.metrics.refused(refusal.reason);
+        if let Some(finding) = refusal.finding() {
+            self.server.record(None, finding);
+        }
         let is_wanted = if refusal.is_warning() {
             tracing::enabled!(target: TARGET, Level::WARN)
         } else {
@@ -97,7 +100,7 @@ impl EndpointState {
                     status = refusal.status.as_u16(),
                     reason = refusal.reason.name(),
                     why = &*refusal.why,
-                    detail = refusal.detail.as_deref(),
+                    detail = refusal.detail(),
                     left_out = (left_out > 0).then_some(left_out),
                     "refused"
                 )

@@ -130,8 +130,8 @@ impl Metrics {
             out.histogram("refmcp_tool_call_seconds", &[("tool", tool)], statistics.took());
         }
         out.family("refmcp_findings_total", "counter", "Rules of the protocol that clients broke.");
-        for (rule, number) in calls.findings() {
-            out.sample("refmcp_findings_total", &[("rule", rule)], number);
+        for found in calls.findings().iter() {
+            out.sample("refmcp_findings_total", &[("rule", found.rule.id)], found.count);
         }
         out.0
     }

@@ -102,7 +102,8 @@ fn receive(
             if let PostRefusal::Message(_) = refusal {
                 record_mistakes(endpoint, &incoming);
             }
-            Err(refuse(refusal, id_of(&incoming)))
+            let finding = refusal.finding(headers::is_stateless(&head.headers));
+            Err(refuse(refusal, id_of(&incoming)).with_finding(finding))
         }
         Ok(PostRoute::Ignored) => {
             record_mistakes(endpoint, &incoming);
@@ -138,7 +139,7 @@ fn refuse(refusal: PostRefusal, id: Option<&RequestId>) -> Refusal {
         }
         PostRefusal::Session(error) => (Reason::Session, error),
         PostRefusal::Revision(error) => (Reason::Revision, error),
-        PostRefusal::Message(error) => (Reason::Message, error),
+        PostRefusal::Header(_, error) | PostRefusal::Message(error) => (Reason::Message, error),
     };
     log::rpc_error_found(&error);
     Refusal::rpc(reason, id, &error)
@@ -158,8 +159,10 @@ fn stateless(
     if let Incoming::One(Message::Request(request)) = &incoming {
         let header = |name: &str| headers::mirrored(&head.headers, name);
         let arguments = |tool: &str| endpoint.server.mirrored_arguments(tool);
-        check_mirrored(header, arguments, version, &request.method, &request.params)
-            .map_err(|error| refuse(PostRefusal::Message(error), Some(&request.id)))?;
+        check_mirrored(header, arguments, version, &request.method, &request.params).map_err(|refusal| {
+            let finding = refusal.finding(true);
+            refuse(refusal, Some(&request.id)).with_finding(finding)
+        })?;
         listens = Method::known(&request.method) == Some(Method::Listen);
     }
     let connection =

@@ -16,7 +16,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use foldhash::HashMap;
 use parking_lot::RwLock;
-use refmcp_proto::http::check_session_version;
+use refmcp_proto::http::{check_session_version, no_session, wrong_version};
 use refmcp_proto::revision::{Resumption, Rules};
 use refmcp_server::backplane::{Backplane, CreateOutcome, NewSession, SessionId};
 use refmcp_server::transport::clock::Clock;
@@ -299,13 +299,14 @@ impl EndpointState {
         caller: &Caller,
         headers: &HeaderMap,
     ) -> Result<Arc<HttpSession>, Refusal> {
-        let bad = |why: String| Refusal::bad_request(Reason::Session, why);
+        let bad = |why: String| Refusal::broken(Reason::Session, no_session(why));
         let id = headers::value(headers, &headers::SESSION_ID).map_err(bad)?;
         let id = id.ok_or_else(|| bad("no Mcp-Session-Id header; initialize opens a session".to_owned()))?;
         let session = self.sessions.find(SessionTransport::Streamable, id, caller)?;
         if let Some(rules) = session.rules {
-            let bad = |why: String| Refusal::bad_request(Reason::Revision, why);
-            let named = headers::value(headers, &headers::PROTOCOL_VERSION).map_err(bad)?;
+            let bad = |finding| Refusal::broken(Reason::Revision, finding);
+            let named = headers::value(headers, &headers::PROTOCOL_VERSION);
+            let named = named.map_err(|why| bad(wrong_version(why, rules.revision)))?;
             let finding = check_session_version(named, rules, self.options.require_version).map_err(bad)?;
             session.driver.note(finding);
         }

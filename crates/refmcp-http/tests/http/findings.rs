@@ -104,3 +104,41 @@ async fn malformed_bodies_are_findings() {
     assert_eq!((refused.status, &refused.json().await["error"]["code"]), (200, &json!(-32602)));
     assert_eq!(found(&site, "LIFE-01").await, 1.0);
 }
+
+#[tokio::test]
+async fn refused_requests_are_findings() {
+    let site = Site::usual().await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    let ping = request("ping", json!({})).to_string();
+    let list = request("tools/list", with_meta(json!({}))).to_string();
+    let initialize = request("initialize", initialize_params(LATEST_SESSION)).to_string();
+    let accept = ("Accept", "application/json, text/event-stream");
+    let (stateless, session) = (("MCP-Protocol-Version", STATELESS), ("Mcp-Session-Id", &*client.session));
+    for (headers, body, rule) in [
+        (&[accept, stateless, ("Mcp-Method", "tools/call")][..], &list, "MHTTP-09"),
+        (&[accept, stateless], &list, "MHTTP-09"),
+        (
+            &[accept, ("MCP-Protocol-Version", LATEST_SESSION), ("Mcp-Method", "tools/list")],
+            &list,
+            "MHTTP-08",
+        ),
+        (&[accept, stateless, ("Mcp-Method", "ping")], &ping, "STATE-04"),
+        (&[("Accept", "text/html"), stateless, ("Mcp-Method", "tools/list")], &list, "MHTTP-02"),
+        (&[("Accept", "text/html"), session], &ping, "HTTP-03"),
+        (&[accept], &ping, "HTTP-19"),
+        (&[accept, session, ("MCP-Protocol-Version", "2025-03-26")], &ping, "LIFE-09"),
+        (&[accept, session], &initialize, "LIFE-01"),
+    ] {
+        let before = found_or_none(&site, rule).await;
+        let refused = site.bare("POST", "/mcp", headers, body).await;
+        assert!(refused.status == 400 || refused.status == 406, "{rule}: {}", refused.status);
+        assert_eq!(found(&site, rule).await, before + 1.0, "{rule}");
+    }
+}
+
+/// The same before a rule was ever broken.
+async fn found_or_none(site: &Site, rule: &str) -> f64 {
+    let page = site.send("GET", "/metrics", &[], b"").await.text().await;
+    let name = format!("refmcp_findings_total{{rule=\"{rule}\"}}");
+    if page.contains(&name) { found(site, rule).await } else { 0.0 }
+}

@@ -3,64 +3,28 @@
 
 use crate::finding::Finding;
 use crate::jsonrpc::{DecodeError, Message, Notification};
-use crate::revision::{NotificationMethod, Revision};
+use crate::revision::{NotificationMethod, Revision, Rules};
+use crate::rule::{self, Rule};
 
-/// A method that the protocol does not have, the rule for the notification that was meant, and the finding.
-type Misnamed = (&'static str, &'static str, &'static str);
-
-/// A notification without its prefix: its name, the rule, and how the finding begins to say what to send.
-macro_rules! without_prefix {
-    ($name:literal, $rule:literal, $instead:literal) => {
-        (
-            $name,
-            $rule,
-            concat!("the notification ", $name, " was ignored; ", $instead, " notifications/", $name),
-        )
-    };
-}
-
-/// What clients send in place of their notifications.
-const FROM_CLIENTS: [Misnamed; 6] = [
-    without_prefix!("initialized", "LIFE-02", "send"),
-    without_prefix!("cancelled", "CANC-01", "send"),
-    without_prefix!("progress", "PROG-01", "send"),
-    without_prefix!("roots/list_changed", "ROOT-02", "send"),
-    (
-        "$/cancelRequest",
-        "CANC-01",
-        "$/cancelRequest is not of this protocol; send notifications/cancelled with params.requestId",
-    ),
-    ("$/progress", "PROG-01", "$/progress is not of this protocol; send notifications/progress"),
-];
-
-/// What servers send in place of their notifications.
-const FROM_SERVERS: [Misnamed; 9] = [
-    without_prefix!("cancelled", "CANC-01", "it is"),
-    without_prefix!("progress", "PROG-01", "it is"),
-    without_prefix!("message", "LOG-01", "it is"),
-    without_prefix!("tools/list_changed", "TOOL-02", "it is"),
-    without_prefix!("prompts/list_changed", "PROMPT-01", "it is"),
-    without_prefix!("resources/list_changed", "RES-01", "it is"),
-    without_prefix!("resources/updated", "RES-04", "it is"),
-    ("$/cancelRequest", "CANC-01", "$/cancelRequest is not of this protocol; it is notifications/cancelled"),
-    ("$/progress", "PROG-01", "$/progress is not of this protocol; it is notifications/progress"),
-];
+/// Notifications of the Language Server Protocol, and those that are meant.
+const FOREIGN: [(&str, NotificationMethod); 2] =
+    [("$/cancelRequest", NotificationMethod::Cancelled), ("$/progress", NotificationMethod::Progress)];
 
 /// The findings about a message of a client that need no more than the message.
 pub fn client_message(message: &Message<'_>) -> impl Iterator<Item = Finding> + use<> {
-    [misplaced_meta(message), misnamed(message, &FROM_CLIENTS)].into_iter().flatten()
+    [misplaced_meta(message), misnamed(message, NotificationMethod::client_may_send)].into_iter().flatten()
 }
 
 /// The findings about a message of a server.
 pub(super) fn server_message(message: &Message<'_>) -> impl Iterator<Item = Finding> + use<> {
-    [misplaced_meta(message), misnamed(message, &FROM_SERVERS)].into_iter().flatten()
+    [misplaced_meta(message), misnamed(message, NotificationMethod::server_may_send)].into_iter().flatten()
 }
 
 /// The finding about bytes that are no message.
 pub fn malformed(fault: &DecodeError) -> Finding {
     let example = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    let what = format!("{}; send a JSON-RPC 2.0 message such as {example}", fault.error.message);
-    Finding { rule: "RPC-01", what: what.into() }
+    let expected = format!("send a JSON-RPC 2.0 message such as {example}");
+    Finding::new(fault.rule, fault.error.message.clone(), expected)
 }
 
 /// The notification that a client means by this method, if any.
@@ -70,17 +34,46 @@ pub(super) fn meant_notification(method: &str) -> Option<&'static str> {
 }
 
 fn misplaced_meta(message: &Message<'_>) -> Option<Finding> {
-    let what = match message.misplaced_meta()? {
-        "params" => "_meta beside params was ignored; send it inside, as params._meta",
-        _ => "_meta beside result was ignored; send it inside, as result._meta",
+    let (what, expected) = match message.misplaced_meta()? {
+        "params" => ("_meta beside params was ignored", "send it inside, as params._meta"),
+        _ => ("_meta beside result was ignored", "send it inside, as result._meta"),
     };
-    Some(Finding { rule: "RPC-01", what: what.into() })
+    Some(Finding::new(&rule::RPC_01, what, expected))
 }
 
-fn misnamed(message: &Message<'_>, names: &[Misnamed]) -> Option<Finding> {
+/// A notification without its prefix, or of another protocol.
+fn misnamed(message: &Message<'_>, may_send: fn(NotificationMethod, &Rules) -> bool) -> Option<Finding> {
     let Message::Notification(Notification { method, .. }) = message else { return None };
-    let (_, rule, what) = names.iter().find(|(name, ..)| name == method)?;
-    Some(Finding { rule, what: (*what).into() })
+    let foreign = FOREIGN.iter().find(|(name, _)| name == method).map(|(_, meant)| *meant);
+    let meant = foreign.or_else(|| NotificationMethod::without_prefix(method))?;
+    if !Revision::ALL.iter().any(|revision| may_send(meant, revision.rules())) {
+        return None;
+    }
+    let what = match foreign {
+        Some(_) => format!("{method} is not of this protocol"),
+        None => format!("the notification {method} was ignored"),
+    };
+    let member = if meant == NotificationMethod::Cancelled { " with params.requestId" } else { "" };
+    Some(Finding::new(rule_of(meant), what, format!("send {}{member}", meant.name())))
+}
+
+/// The rule that a notification follows.
+fn rule_of(method: NotificationMethod) -> &'static Rule {
+    match method {
+        NotificationMethod::Initialized => &rule::LIFE_02,
+        NotificationMethod::Cancelled => &rule::CANC_01,
+        NotificationMethod::Progress => &rule::PROG_01,
+        NotificationMethod::RootsListChanged => &rule::ROOT_02,
+        NotificationMethod::Log => &rule::LOG_01,
+        NotificationMethod::ToolsListChanged => &rule::TOOL_02,
+        NotificationMethod::PromptsListChanged => &rule::PROMPT_01,
+        NotificationMethod::ResourcesListChanged => &rule::RES_01,
+        NotificationMethod::ResourceUpdated => &rule::RES_04,
+        NotificationMethod::SubscriptionsAcknowledged => &rule::SUB_03,
+        NotificationMethod::ElicitationComplete => &rule::ELIC_13,
+        NotificationMethod::TaskStatus => &rule::TASK_12,
+        NotificationMethod::Task => &rule::XTASK_13,
+    }
 }
 
 #[cfg(test)]
@@ -92,18 +85,20 @@ mod tests {
         let Ok(Incoming::One(message)) = decode(text.as_bytes(), &Limits::default()) else {
             panic!("{text} is no message")
         };
-        client_message(&message).map(|finding| finding.rule).collect()
+        client_message(&message).map(|finding| finding.rule.id).collect()
     }
 
     #[test]
-    fn every_misnamed_finding_names_the_notification() {
-        for (name, _, what) in FROM_CLIENTS.iter().chain(&FROM_SERVERS) {
-            let meant = match *name {
-                "$/cancelRequest" => "notifications/cancelled".to_owned(),
-                "$/progress" => "notifications/progress".to_owned(),
-                name => format!("notifications/{name}"),
-            };
-            assert!(what.contains(&meant) && what.contains(name), "{name}: {what}");
+    fn a_misnamed_notification_is_told_its_name() {
+        for (name, rule) in [
+            ("initialized", "LIFE-02"),
+            ("cancelled", "CANC-01"),
+            ("progress", "PROG-01"),
+            ("roots/list_changed", "ROOT-02"),
+            ("$/cancelRequest", "CANC-01"),
+            ("$/progress", "PROG-01"),
+        ] {
+            assert_eq!(rules(&format!(r#"{{"jsonrpc":"2.0","method":"{name}"}}"#)), [rule], "{name}");
         }
     }
 
@@ -112,6 +107,8 @@ mod tests {
         for right in [
             r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
             r#"{"jsonrpc":"2.0","method":"something/else"}"#,
+            // Only servers send it.
+            r#"{"jsonrpc":"2.0","method":"message"}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"progress"}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":{"_meta":{}}}"#,
         ] {

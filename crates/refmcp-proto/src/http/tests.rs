@@ -52,6 +52,7 @@ fn outcome(headers: PostHeaders<'_>, body: &str) -> String {
         Err(PostRefusal::NotAcceptable(why)) => format!("NotAcceptable: {why}"),
         Err(PostRefusal::Session(error)) => format!("Session {}", error.code),
         Err(PostRefusal::Revision(error)) => format!("Revision {}", error.code),
+        Err(PostRefusal::Header(rule, error)) => format!("{rule} {}", error.code),
         Err(PostRefusal::Message(error)) => format!("Message {}", error.code),
     }
 }
@@ -145,9 +146,9 @@ fn what_has_a_response_must_be_accepted() {
 fn the_version_header_of_a_session() {
     let rules = SESSION.parse::<Revision>().unwrap().rules();
     assert_eq!(check_session_version(Some(SESSION), rules, true), Ok(None));
-    assert!(check_session_version(Some(STATELESS), rules, false).unwrap_err().contains("agreed on"));
-    assert!(check_session_version(None, rules, true).unwrap_err().contains("no MCP-Protocol-Version"));
-    assert_eq!(check_session_version(None, rules, false).unwrap().unwrap().rule, "LIFE-09");
+    assert!(check_session_version(Some(STATELESS), rules, false).unwrap_err().what.contains("agreed on"));
+    assert!(check_session_version(None, rules, true).unwrap_err().what.contains("no MCP-Protocol-Version"));
+    assert_eq!(check_session_version(None, rules, false).unwrap().unwrap().rule.id, "LIFE-09");
     let first = "2025-03-26".parse::<Revision>().unwrap().rules();
     assert_eq!(check_session_version(None, first, true), Ok(None), "it has no such header");
     assert!(names_stateless(Some(STATELESS)));
@@ -196,10 +197,34 @@ fn headers_mirror_the_body() {
     for wrong in 0..right.len() {
         let mut headers = right.to_vec();
         headers[wrong].1 = "43";
-        assert_eq!(check(&headers).unwrap_err().code, code::HEADER_MISMATCH, "{headers:?}");
+        let rule = ["MHTTP-08", "MHTTP-09", "MHTTP-09", "MHTTP-13"][wrong.min(3)];
+        let refused = |headers: &[(&str, &'static str)]| match check(headers) {
+            Err(PostRefusal::Header(broken, error)) if broken.id == rule => error,
+            other => panic!("{headers:?}: {other:?}"),
+        };
+        assert_eq!(refused(&headers).code, code::HEADER_MISMATCH, "{headers:?}");
         headers.remove(wrong);
-        let error = check(&headers).unwrap_err();
+        let error = refused(&headers);
         assert_eq!(error.code, code::HEADER_MISMATCH, "{headers:?}");
         assert!(error.message.starts_with("no mcp-"), "{error}");
     }
+}
+
+#[test]
+fn refusals_are_findings_of_their_rules() {
+    let refused = |headers: PostHeaders<'_>, body: &str| {
+        let incoming = decode(body.as_bytes(), &Limits::default()).unwrap();
+        let refusal = route_post(&config(), &PeerCache::default(), headers, true, &incoming).unwrap_err();
+        let stateless = names_stateless(headers.version.ok().flatten());
+        refusal.finding(stateless).map(|finding| finding.rule.id)
+    };
+    let ping = request("ping", "{}");
+    let html = |version| PostHeaders { accept: Accept::Refused, ..headers(version) };
+    assert_eq!(refused(html(Some(SESSION)), &ping), Some("HTTP-03"));
+    assert_eq!(refused(html(Some(STATELESS)), &ping), Some("MHTTP-02"));
+    assert_eq!(refused(headers(Some(STATELESS)), &ping), Some("STATE-04"));
+    assert_eq!(refused(headers(None), &request("ping", r#"{"_meta":[]}"#)), Some("STATE-04"));
+    assert_eq!(refused(headers(None), &request("initialize", "{}")), Some("LIFE-01"));
+    assert_eq!(refused(PostHeaders { version: Err("twice"), ..headers(None) }, &ping), Some("LIFE-09"));
+    assert_eq!(refused(headers(Some("1999-01-01")), &ping), None, "to name another revision is no mistake");
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::scan::{ScanError, ScanErrorKind, Scanner};
 use super::{RequestId, RpcError, excerpt};
 use crate::model::keys;
+use crate::rule::{self, Rule};
 
 /// How large a message may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -181,17 +182,24 @@ pub struct DecodeError {
     pub id: Option<RequestId>,
     /// Whether a response is due: a malformed notification or response gets none.
     pub needs_response: bool,
+    /// The rule that the peer broke.
+    pub rule: &'static Rule,
 }
 
 impl DecodeError {
     #[cold]
     fn parse(message: impl Into<Cow<'static, str>>) -> Self {
-        Self { error: RpcError::parse_error(message), id: None, needs_response: true }
+        Self { error: RpcError::parse_error(message), id: None, needs_response: true, rule: &rule::RPC_01 }
     }
 
     #[cold]
     fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
-        Self { error: RpcError::invalid_request(message), id: None, needs_response: true }
+        Self {
+            error: RpcError::invalid_request(message),
+            id: None,
+            needs_response: true,
+            rule: &rule::RPC_01,
+        }
     }
 
     /// The error for a message that was dropped unread because of its length.
@@ -310,11 +318,13 @@ impl<'a> Envelope<'a> {
             Some(Err(why)) => (None, Some(why)),
         };
         let needs_response = is_request && (self.id.is_some() || self.method.is_none());
-        let fail = |why: String| DecodeError {
+        let broken = |rule: &'static Rule, why: String| DecodeError {
             error: RpcError::invalid_request(why),
             id: id.clone(),
             needs_response,
+            rule,
         };
+        let fail = |why: String| broken(&rule::RPC_01, why);
         if let Some(key) = &self.look_alike {
             return Err(fail(format!("key \"{}\" differs from a known one only in case", excerpt(key))));
         }
@@ -329,7 +339,7 @@ impl<'a> Envelope<'a> {
         // The error for an unreadable request has no id, or a null one.
         let null_error = self.error.is_some() && self.id == Some("null");
         if let Some(why) = id_fault.filter(|_| !null_error) {
-            return Err(fail(why));
+            return Err(broken(&rule::RPC_02, why));
         }
         if let Some(method) = self.method {
             let method = read_method(method, limits).map_err(&fail)?;
@@ -348,14 +358,17 @@ impl<'a> Envelope<'a> {
         }
         let members = self.result.map(|(_, members)| members).unwrap_or_default();
         let result = match (self.result, self.error) {
-            (Some(_), Some(_)) => return Err(fail("an answer has both result and error".into())),
+            (Some(_), Some(_)) => {
+                return Err(broken(&rule::RPC_06, "an answer has both result and error".into()));
+            }
             (None, None) => return Err(fail("neither a method nor an answer".into())),
             (Some((result, _)), None) => Ok(result),
-            (None, Some(error)) => Err(serde_json::from_str(error)
-                .map_err(|fault| fail(format!("member \"error\": {}", without_place(&fault))))?),
+            (None, Some(error)) => Err(serde_json::from_str(error).map_err(|fault| {
+                broken(&rule::RPC_06, format!("member \"error\": {}", without_place(&fault)))
+            })?),
         };
         if id.is_none() && result.is_ok() {
-            return Err(fail("an answer without an id".into()));
+            return Err(broken(&rule::RPC_05, "an answer without an id".into()));
         }
         let misplaced_meta = self.misplaced_meta.text.is_some();
         Ok(Message::Response(Response { id, result, members, misplaced_meta }))

@@ -70,6 +70,15 @@ macro_rules! methods {
 
 methods! {
     /// A request that a client can make of a server.
+    ///
+    /// ```
+    /// use refmcp_proto::revision::{Method, Revision};
+    ///
+    /// let method = Method::known("tools/call").unwrap();
+    /// assert_eq!((method.name(), method.name_member()), ("tools/call", Some("name")));
+    /// assert!(method.may_request_input() && method.exists_in(Revision::LATEST.rules()));
+    /// assert!(!Method::Ping.exists_in(Revision::LATEST.rules()));
+    /// ```
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]
     Method: RequestRow {
         CallTool              "tools/call":               row(always, tools).requests_input().named_by("name");

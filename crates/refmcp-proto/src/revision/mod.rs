@@ -4,6 +4,14 @@
 //! specification. The rest of the code looks up the table, and never compares revisions. [`downgrade`] turns values of the
 //! model, which has the newest shape, into the shape of an older revision, and [`upgrade`] reads them from any; the tables of
 //! methods ([`Method`], [`ServerMethod`], [`NotificationMethod`]) know which revision has which method.
+//!
+//! ```
+//! use refmcp_proto::revision::{Lifecycle, Revision};
+//!
+//! let rules = "2025-06-18".parse::<Revision>().unwrap().rules();
+//! assert!(rules.resource_links && !rules.icons);
+//! assert_eq!(rules.lifecycle, Lifecycle::Handshake);
+//! ```
 
 pub mod downgrade;
 mod methods;

@@ -69,8 +69,10 @@ struct AboutSession {
 struct Broken {
     /// The rule
     rule: &'static str,
-    /// What happened the first time
-    what: String,
+    /// What it demands
+    demands: &'static str,
+    /// What happened, the latest different texts
+    what: Vec<String>,
     /// How often it happened
     count: u64,
 }
@@ -118,10 +120,13 @@ async fn about_me(call: Call, _: NoArguments) -> Result<Json<AboutMe>, CallError
 }
 
 fn broken(findings: &Findings) -> Vec<Broken> {
-    let broken = findings.iter();
-    broken
-        .map(|(finding, count)| Broken { rule: finding.rule, what: finding.what.to_string(), count })
-        .collect()
+    let broken = findings.iter().map(|found| Broken {
+        rule: found.rule.id,
+        demands: found.rule.text,
+        what: found.texts.iter().cloned().collect(),
+        count: found.count,
+    });
+    broken.collect()
 }
 
 fn object(value: &impl Serialize) -> Option<JsonObject> {

@@ -302,7 +302,8 @@ async fn about_me_tells_what_to_send_instead() {
                 .as_array()
                 .unwrap()
                 .iter()
-                .map(|found| found["what"].as_str().unwrap())
+                .flat_map(|found| found["what"].as_array().unwrap())
+                .map(|text| text.as_str().unwrap())
                 .collect();
             for send in [
                 "send notifications/initialized",

@@ -17,6 +17,7 @@ use crate::engine::{CallId, ExchangeId};
 use crate::jsonrpc::{Response, ResultMembers, RpcError, excerpt, without_place};
 use crate::model::{InputRequiredResult, ResultType};
 use crate::revision::{Lifecycle, Method, Revision};
+use crate::rule;
 use crate::time::Timestamp;
 
 /// A request without a response.
@@ -175,8 +176,9 @@ impl ClientEngine {
         let Some(id) = self.call_of(exchange) else { return };
         if from.is_some_and(|from| from != exchange) {
             self.report(
-                "HTTP-14",
-                "an answer on the stream of another request; send it on the stream of its own request",
+                &rule::HTTP_14,
+                "an answer on the stream of another request",
+                "send it on the stream of its own request",
             );
         }
         self.reopened = false;
@@ -191,6 +193,7 @@ impl ClientEngine {
                 ResultType::Other(name) => {
                     let what =
                         format!("a result of type {}, which this client does not know", excerpt(&name));
+                    self.report(&rule::RPC_13, what.clone(), "send complete or input_required");
                     self.finish(id, Err(CallError::Protocol(what)));
                 }
             },
@@ -202,8 +205,9 @@ impl ClientEngine {
         let is_tool = self.calls.get(&id).is_some_and(|call| *call.method == *Method::CallTool.name());
         if is_tool && members.structured_content && !members.content {
             self.report(
-                "TOOL-07",
-                "a tool result with structuredContent and without content, which it must have; repeat the data as \
+                &rule::TOOL_07,
+                "a tool result with structuredContent and without content, which it must have",
+                "repeat the data as \
                  text in content",
             );
         }
@@ -224,6 +228,8 @@ impl ClientEngine {
             Ok(result) => result,
             Err(fault) => {
                 let what = format!("its request for input: {}", without_place(&fault));
+                let expected = "send input requests of elicitation, sampling or roots";
+                self.report(&rule::MRTR_03, what.clone(), expected);
                 return self.finish(id, Err(CallError::Protocol(what)));
             }
         };
@@ -240,6 +246,7 @@ impl ClientEngine {
         let requests = result.input_requests.unwrap_or_default();
         if requests.is_empty() && result.request_state.is_none() {
             let what = "it asks for input and does not say which".to_owned();
+            self.report(&rule::MRTR_02, what.clone(), "send inputRequests or requestState");
             return self.finish(id, Err(CallError::Protocol(what)));
         }
         if requests.len() + self.server_requests.len() > self.config.max_server_requests {
@@ -248,6 +255,7 @@ impl ClientEngine {
         }
         if let Some(undeclared) = requests.values().find(|request| !self.supports(request)) {
             let what = format!("it asks for {}, which we did not offer", undeclared.method());
+            self.report(&rule::MRTR_04, what.clone(), "ask for what the request's capabilities declare");
             return self.finish(id, Err(CallError::Protocol(what)));
         }
         let mut missing = BTreeMap::new();

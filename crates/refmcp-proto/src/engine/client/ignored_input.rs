@@ -16,11 +16,12 @@ use super::config::TransportKind;
 use super::handshake::Phase;
 use super::io::{CallError, ClientMessage, ClientMessageKind, ClientOutput, OpenError, TransportError};
 use super::negotiation::{Attempt, AttemptOutcome};
-use super::{ClientEngine, id_of};
+use super::{ClientEngine, ONLY_MESSAGES, id_of};
 use crate::engine::ExchangeId;
 use crate::jsonrpc::{encode, excerpt};
 use crate::model::JsonObject;
 use crate::revision::Method;
+use crate::rule::{self, Rule};
 use crate::time::Timestamp;
 
 /// How long a proper response may take after something unreadable came.
@@ -60,10 +61,11 @@ impl ClientEngine {
             return;
         }
         if self.config.transport != TransportKind::Pipe || line.trim().is_empty() {
-            return self.report("RPC-01", format!("not a message: {line}"));
+            let what = format!("not a message: {}", excerpt(line));
+            return self.report(&rule::RPC_01, what, ONLY_MESSAGES);
         }
         let line = excerpt(line);
-        self.ignore("RPC-01", format!("not a message: {line}"));
+        self.ignore(&rule::STDIO_02, format!("not a message: {line}"));
         self.ignored.lines = self.ignored.lines.saturating_add(1);
         self.ignored.last = Some(line.clone());
         let Phase::Opening(negotiation) = self.phase else { return };
@@ -94,7 +96,7 @@ impl ClientEngine {
             return self.ignored_input(now, line);
         }
         let what = format!("it sent an answer that cannot be read, {fault}: {}", excerpt(line));
-        self.ignore("RPC-01", what.clone());
+        self.ignore(&rule::RPC_01, what.clone());
         let meant = id_in(line).map(ExchangeId).filter(|exchange| self.waits_for(*exchange));
         self.fail_waiting_request(now, meant, what);
     }
@@ -102,14 +104,14 @@ impl ClientEngine {
     /// A response came whose id no request has.
     pub(super) fn unknown_id(&mut self, now: Timestamp, id: &str) {
         let what = format!("it sent an answer to a request that was never made, with the id {}", excerpt(id));
-        self.ignore("RPC-05", what.clone());
+        self.ignore(&rule::RPC_05, what.clone());
         self.fail_waiting_request(now, None, what);
     }
 
     /// A message came that is too long.
     pub(super) fn too_long(&mut self, now: Timestamp, what: &str) {
         let what = format!("it sent a message that is {what}");
-        self.ignore("RPC-01", what.clone());
+        self.ignore(&rule::RPC_01, what.clone());
         if matches!(self.phase, Phase::Opening(_)) {
             return self.give_up(OpenError::Protocol(what));
         }
@@ -222,9 +224,11 @@ impl ClientEngine {
     }
 
     /// Reports what is ignored: as a finding, and each time as an output.
-    fn ignore(&mut self, rule: &'static str, what: String) {
+    fn ignore(&mut self, rule: &'static Rule, what: String) {
         self.outputs.push_back(ClientOutput::Ignored(what.clone()));
-        self.report(rule, what);
+        let expected =
+            if rule.id == rule::RPC_05.id { "repeat the id of the request" } else { ONLY_MESSAGES };
+        self.report(rule, what, expected);
     }
 }
 

@@ -22,6 +22,7 @@ mod negotiation;
 mod notifications;
 mod server_requests;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -37,6 +38,7 @@ use crate::finding::{Finding, Findings};
 use crate::jsonrpc::{Incoming, Message, RequestId, decode, encode, excerpt};
 use crate::model::CancelledParams;
 use crate::revision::{Lifecycle, NotificationMethod, Rules};
+use crate::rule::{self, Rule};
 use crate::time::Timestamp;
 
 pub use super::ExchangeId;
@@ -160,7 +162,7 @@ impl ClientEngine {
     pub fn message(&mut self, now: Timestamp, from: Option<ExchangeId>, message: Message<'_>) {
         self.message_received();
         for finding in message_checks::server_message(&message) {
-            self.report(finding.rule, finding.what);
+            self.record_finding(finding);
         }
         match message {
             Message::Response(response) => self.response(now, from, response),
@@ -172,7 +174,7 @@ impl ClientEngine {
     /// Something came that is no message, such as one that is too long. On an exchange of its own it ends the call.
     pub fn unreadable(&mut self, now: Timestamp, from: Option<ExchangeId>, what: &str) {
         let Some(exchange) = from else { return self.too_long(now, what) };
-        self.report("RPC-01", format!("not a message: {what}"));
+        self.report(&rule::RPC_01, format!("not a message: {what}"), ONLY_MESSAGES);
         self.ended(now, exchange, TransportError::Misbehaved(format!("it sent what is no message: {what}")));
     }
 
@@ -256,13 +258,24 @@ impl ClientEngine {
         self.next_deadline = Some(self.next_deadline.map_or(at, |next| next.min(at)));
     }
 
-    fn report(&mut self, rule: &'static str, what: impl Into<std::borrow::Cow<'static, str>>) {
-        let finding = Finding { rule, what: what.into() };
+    fn report(
+        &mut self,
+        rule: &'static Rule,
+        what: impl Into<Cow<'static, str>>,
+        expected: impl Into<Cow<'static, str>>,
+    ) {
+        self.record_finding(Finding::new(rule, what, expected));
+    }
+
+    fn record_finding(&mut self, finding: Finding) {
         if self.findings.record(&finding) {
             self.outputs.push_back(ClientOutput::Finding(finding));
         }
     }
 }
+
+/// What is expected of a server whose output is not readable.
+const ONLY_MESSAGES: &str = "send JSON-RPC 2.0 messages alone, and logs to standard error";
 
 fn id_of(exchange: ExchangeId) -> RequestId {
     RequestId::Integer(exchange.0.cast_signed())

@@ -1,10 +1,13 @@
 //! Notifications of the server.
 
+use super::handshake::Phase;
 use super::io::{CallResult, ClientOutput};
 use super::{ClientEngine, exchange_of};
 use crate::engine::{CallId, ExchangeId};
 use crate::jsonrpc::{Notification, RequestId, without_place};
 use crate::model::ServerNotification;
+use crate::revision::NotificationMethod;
+use crate::rule;
 use crate::time::Timestamp;
 
 impl ClientEngine {
@@ -17,7 +20,8 @@ impl ClientEngine {
         let notification = match ServerNotification::read(&received.method, received.params.text) {
             Ok(notification) => notification,
             Err(fault) => {
-                return self.report("RPC-01", format!("{}: {}", received.method, without_place(&fault)));
+                let what = format!("{}: {}", received.method, without_place(&fault));
+                return self.report(&rule::RPC_01, what, "send the params of this notification");
             }
         };
         let call = match &notification {
@@ -32,25 +36,47 @@ impl ClientEngine {
                     let late =
                         exchange_of(&progress.progress_token).is_some_and(|it| it.0 <= self.last_number);
                     if !late {
-                        self.report("PROG-01", "progress of a request that was never made; send the progressToken of the request");
+                        self.report(
+                            &rule::PROG_01,
+                            "progress of a request that was never made",
+                            "send the progressToken of the request",
+                        );
                     }
                     return;
                 };
                 if !self.progress_grows(call, progress.progress.as_f64()) {
-                    return self
-                        .report("PROG-02", "progress that does not grow; send a greater number each time");
+                    return self.report(
+                        &rule::PROG_02,
+                        "progress that does not grow",
+                        "send a greater number each time",
+                    );
                 }
                 self.restart_idle_timeout(now, call);
                 Some(call)
             }
             other => {
                 let subscription = other.meta().and_then(|meta| meta.subscription_id.as_ref());
+                self.check_sender(other.method(), subscription.is_some());
                 subscription
                     .and_then(|id| self.call_by_id(id))
                     .or_else(|| from.and_then(|from| self.call_of(from)))
             }
         };
         self.outputs.push_back(ClientOutput::Notification(call, Box::new(notification)));
+    }
+
+    /// Reports a notification that the revision does not have, or that belongs to a subscription and names none.
+    fn check_sender(&mut self, method: &str, subscribed: bool) {
+        let (Phase::Open(server), Some(known)) = (&self.phase, NotificationMethod::known(method)) else {
+            return;
+        };
+        let rules = server.rules();
+        let what = format!("a notification that does not belong here: {method}");
+        if !known.server_may_send(rules) && rule::LIFE_08.revisions.contains(rules.revision) {
+            self.report(&rule::LIFE_08, what, "send what the agreed revision has");
+        } else if rules.changes_by_listening && known != NotificationMethod::Log && !subscribed {
+            self.report(&rule::SUB_04, what, "send it on a subscription, with its subscriptionId in _meta");
+        }
     }
 
     /// The server has cancelled a request of its own, or a `subscriptions/listen` stream.

@@ -10,6 +10,7 @@ use crate::jsonrpc::encode::{self, ResponseId};
 use crate::jsonrpc::{Request, RequestId, RpcError, excerpt};
 use crate::model::{ElicitParams, InputRequest, JsonObject};
 use crate::revision::ServerMethod;
+use crate::rule;
 use crate::time::Timestamp;
 
 /// What the response of the host is for.
@@ -70,30 +71,29 @@ impl ClientEngine {
     /// The request for the host; none for `ping`, which the engine handles.
     fn check_server_request(&mut self, request: &Request<'_>) -> Result<Option<InputRequest>, RpcError> {
         if self.is_stateless() {
-            self.report(
-                "RPC-15",
-                format!(
-                    "a request of the server: {}; send it as an input request of a result",
-                    excerpt(&request.method)
-                ),
-            );
+            let what = format!("a request of the server: {}", excerpt(&request.method));
+            self.report(&rule::RPC_15, what, "send it as an input request of a result");
             return Err(RpcError::invalid_request("a server makes no requests in this revision"));
         }
         if request.method == ServerMethod::Ping.name() {
             return Ok(None);
         }
         let read = InputRequest::read(&request.method, request.params.text);
-        let input = read
-            .ok_or_else(|| RpcError::method_not_found(&request.method))?
-            .map_err(RpcError::invalid_params)?;
+        let input = read.ok_or_else(|| RpcError::method_not_found(&request.method))?.map_err(|why| {
+            self.report(&rule::RPC_01, why.clone(), "send the params of this request");
+            RpcError::invalid_params(why)
+        })?;
         let open =
             |pending: &PendingRequest| matches!(pending, PendingRequest::Server(id, _) if *id == request.id);
         if self.server_requests.values().any(open) {
+            let what = format!("a request with the id {} of another", excerpt(&request.id.to_string()));
+            self.report(&rule::RPC_03, what, "use each id once");
             return Err(RpcError::invalid_request("a request with this id is being answered"));
         }
         if !self.supports(&input) {
             let what = format!("its request {}, which this client did not offer to answer", request.method);
-            self.outputs.push_back(ClientOutput::Ignored(what));
+            self.outputs.push_back(ClientOutput::Ignored(what.clone()));
+            self.report(&rule::LIFE_08, what, "send only what the client's capabilities declare");
             return Err(RpcError::method_not_found(&request.method));
         }
         if self.server_requests.len() >= self.config.max_server_requests {

@@ -16,6 +16,7 @@ use crate::jsonrpc::{Notification, ParamSpans, ProgressToken, Request, RequestId
 use crate::model::{LogLevel, ServerResult, SubscribeParams};
 use crate::peer::Peer;
 use crate::revision::{Lifecycle, Method, downgrade};
+use crate::rule;
 use crate::time::Timestamp;
 
 /// A request in flight.
@@ -155,7 +156,9 @@ impl ServerEngine {
         if method.is_list() {
             self.check_cursor(request)?;
         }
-        let carried = self.carried(now, &method, peer, request)?;
+        let carried = self.carried(now, &method, peer, request).map_err(|error| {
+            self.refuse(&rule::MRTR_06, error, "repeat the request with requestState as it came")
+        })?;
         let call = Call {
             to: to.clone(),
             peer: peer.clone(),
@@ -183,13 +186,9 @@ impl ServerEngine {
     pub(super) fn check_id(&mut self, id: &RequestId) -> Result<(), RpcError> {
         let listening = self.listeners.iter().any(|listener| listener.to.id == *id);
         if self.calls.has(id) || listening || self.early_requests.iter().any(|early| early.id == *id) {
-            self.report(
-                "RPC-04",
-                format!(
-                    "id {} is already in flight; send each request with an id of its own",
-                    excerpt(&id.to_string())
-                ),
-            );
+            let what = format!("id {} is already in flight", excerpt(&id.to_string()));
+            let rule = if self.phase.peer().is_some() { &rule::RPC_03 } else { &rule::RPC_04 };
+            self.report(rule, what, "send each request with an id of its own");
             let refused = "a request with this id is already in flight";
             return match self.config.policy.duplicate_ids {
                 DuplicateIds::Serve => Ok(()),
@@ -217,7 +216,11 @@ impl ServerEngine {
     fn check_cursor(&mut self, request: &Request<'_>) -> Result<(), RpcError> {
         let params: serde_json::Map<String, serde_json::Value> = read_params(request.params.text)?;
         if params.get("cursor").is_some_and(serde_json::Value::is_null) {
-            self.report("PAGE-01", "a cursor that is null; leave cursor out to ask for the first page");
+            self.report(
+                &rule::PAGE_01,
+                "a cursor that is null",
+                "leave cursor out to ask for the first page",
+            );
         }
         Ok(())
     }
@@ -230,7 +233,7 @@ impl ServerEngine {
             return Err(RpcError::invalid_request(format!("at most {most} subscriptions are kept")));
         }
         self.check_facts_size(|engine| {
-            let mut facts = engine.facts().filter(|_| request.method == "resources/subscribe")?;
+            let mut facts = engine.facts().filter(|_| request.method == Method::Subscribe.name())?;
             facts.subscriptions.insert(params.uri);
             Some(facts)
         })
@@ -297,7 +300,10 @@ impl ServerEngine {
                 self.cancel_request(&id);
                 self.share(SharedOutput::Cancel(id));
             }
-            None => self.report("CANC-01", "a cancellation without a request id; send params.requestId"),
+            None => {
+                let rule = if self.phase.peer().is_some() { &rule::CANC_01 } else { &rule::STDIO_07 };
+                self.report(rule, "a cancellation without a request id", "send params.requestId");
+            }
         }
     }
 

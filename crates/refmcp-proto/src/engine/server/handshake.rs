@@ -11,14 +11,8 @@ use crate::jsonrpc::{Message, Params, Request, RequestId, RpcError, excerpt};
 use crate::model::{DiscoverResult, InitializeParams, InitializeResult};
 use crate::peer::Peer;
 use crate::revision::{Lifecycle, Method, Revision, downgrade};
+use crate::rule;
 use crate::time::Timestamp;
-
-/// The finding about a request that comes too early.
-const TOO_EARLY: &str = "a request before notifications/initialized; send notifications/initialized first";
-
-/// The finding about an `initialize` that cannot be read.
-const BAD_INITIALIZE: &str =
-    "initialize without what it must have; send protocolVersion, capabilities and clientInfo in params";
 
 /// The phase of a session.
 #[derive(Debug)]
@@ -58,7 +52,11 @@ impl ServerEngine {
         request: &Request<'_>,
     ) -> Result<(), RpcError> {
         if self.phase.peer().is_some() {
-            self.report("LIFE-01", "initialize in a session that is already open; send it once in a session");
+            self.report(
+                &rule::LIFE_01,
+                "initialize in a session that is already open",
+                "send it once in a session",
+            );
             if !self.config.policy.repeated_initialize {
                 let refused = format!("the session is already initialized; {}", Policy::LENIENT_SERVES);
                 return Err(RpcError::invalid_request(refused));
@@ -67,8 +65,13 @@ impl ServerEngine {
         let Some(newest) = self.config.supported_revisions(Lifecycle::Handshake).next() else {
             return Err(self.no_session(request));
         };
-        let peer =
-            self.negotiate_peer(request, newest).inspect_err(|_| self.report("LIFE-01", BAD_INITIALIZE))?;
+        let peer = self.negotiate_peer(request, newest).inspect_err(|_| {
+            let (what, expected) = (
+                "initialize without what it must have",
+                "send protocolVersion, capabilities and clientInfo in params",
+            );
+            self.report(&rule::LIFE_01, what, expected);
+        })?;
         let revision = peer.revision;
         self.check_facts_size(|engine| Some(SessionFacts::opening(&peer, engine.log_level)))?;
         let mut server_info = (*self.config.server_info).clone();
@@ -126,11 +129,16 @@ impl ServerEngine {
     pub(super) fn initialized(&mut self, now: Timestamp) {
         match &self.phase {
             Phase::Fresh => {
-                self.report("LIFE-02", "notifications/initialized before initialize; send initialize first");
+                self.report(
+                    &rule::LIFE_02,
+                    "notifications/initialized before initialize",
+                    "send initialize first",
+                );
             }
             Phase::Ready(_) => self.report(
-                "LIFE-02",
-                "notifications/initialized a second time; send it once, after the answer to initialize",
+                &rule::LIFE_02,
+                "notifications/initialized a second time",
+                "send it once, after the answer to initialize",
             ),
             Phase::Opening(_) => {
                 self.set_ready();
@@ -173,7 +181,7 @@ impl ServerEngine {
     ) -> Result<bool, RpcError> {
         match self.config.policy.early_requests {
             EarlyRequests::Serve => {
-                self.report("LIFE-02", TOO_EARLY);
+                self.report_early();
                 Ok(true)
             }
             EarlyRequests::Hold(time) if to.batch.is_none() => {
@@ -188,17 +196,25 @@ impl ServerEngine {
                 Ok(false)
             }
             EarlyRequests::Refuse | EarlyRequests::Hold(_) => {
-                self.report("LIFE-02", TOO_EARLY);
+                self.report_early();
                 Err(too_early(&request.method))
             }
         }
+    }
+
+    fn report_early(&mut self) {
+        self.report(
+            &rule::LIFE_02,
+            "a request before notifications/initialized",
+            "send notifications/initialized first",
+        );
     }
 
     pub(super) fn expire_early_requests(&mut self, now: Timestamp) {
         let late: Vec<EarlyRequest> =
             self.early_requests.extract_if(.., |early| early.until <= now).collect();
         for early in late {
-            self.report("LIFE-02", TOO_EARLY);
+            self.report_early();
             let to = ReplyTo { exchange: early.exchange, id: early.id, batch: None };
             self.respond_error(&to, &too_early(&early.method));
             self.responded_too_early(&early.method);

@@ -20,6 +20,7 @@ use crate::jsonrpc::{RequestId, Response, RpcError, encode, excerpt};
 use crate::model::{CancelledParams, InputRequest, InputRequiredResult};
 use crate::peer::Peer;
 use crate::revision::{InputMode, Method, NotificationMethod, downgrade};
+use crate::rule;
 use crate::time::Timestamp;
 
 /// The open requests to the client.
@@ -162,8 +163,9 @@ impl ServerEngine {
         let Some(id) = response.id else {
             let error = response.result.err().map(|error| excerpt(&error.message)).unwrap_or_default();
             return self.report(
-                "RPC-05",
-                format!("an error without an id: {error}; send the id of the request that it answers"),
+                &rule::RPC_05,
+                format!("an error without an id: {error}"),
+                "send the id of the request that it answers",
             );
         };
         let outcome = match response.result {
@@ -199,12 +201,9 @@ impl ServerEngine {
     /// Reports a response to a request that the server never made.
     pub fn report_unknown_response(&mut self, id: &RequestId) {
         let id = excerpt(&id.to_string());
-        self.report(
-            "RPC-05",
-            format!(
-                "an answer to {id}, which was never asked; send the id of the server's request as it came"
-            ),
-        );
+        let rule = if self.phase.peer().is_some() { &rule::RPC_05 } else { &rule::RPC_15 };
+        let what = format!("an answer to {id}, which was never asked");
+        self.report(rule, what, "send the id of the server's request as it came");
     }
 
     fn record(&mut self, number: CallId, key: String, outcome: InputOutcome) {

@@ -37,10 +37,11 @@ use std::sync::Arc;
 use super::EngineConfig;
 use super::io::{CallId, ExchangeId, Output, ReplayState, SharedOutput};
 use crate::finding::{Finding, Findings};
-use crate::jsonrpc::{DecodeError, Incoming, Message, RequestId, decode};
+use crate::jsonrpc::{DecodeError, Incoming, Message, RequestId, RpcError, decode};
 use crate::model::LogLevel;
 use crate::peer::Peer;
 use crate::revision::{Resumption, Revision, Rules};
+use crate::rule::Rule;
 use crate::time::Timestamp;
 use batches::{BatchId, Batches};
 use calls::Calls;
@@ -248,8 +249,19 @@ impl ServerEngine {
         self.phase.peer().map_or(Revision::LATEST.rules(), |peer| peer.rules())
     }
 
-    fn report(&mut self, rule: &'static str, what: impl Into<Cow<'static, str>>) {
-        self.record_finding(Finding { rule, what: what.into() });
+    fn report(
+        &mut self,
+        rule: &'static Rule,
+        what: impl Into<Cow<'static, str>>,
+        expected: impl Into<Cow<'static, str>>,
+    ) {
+        self.record_finding(Finding::new(rule, what, expected));
+    }
+
+    /// Reports the fault of the client that an error answers.
+    fn refuse(&mut self, rule: &'static Rule, error: RpcError, expected: &'static str) -> RpcError {
+        self.report(rule, error.message.clone(), expected);
+        error
     }
 
     /// Records a finding of the transport, such as a missing header.

@@ -7,10 +7,11 @@ use super::handshake::Phase;
 use super::request_meta::{self, is_misplaced, log_level, missing_request_meta, progress_token};
 use super::{ReplyTo, ServerEngine};
 use crate::engine::message_checks;
-use crate::jsonrpc::{DecodeError, Message, Notification, Request, RpcError, excerpt, read_member};
+use crate::jsonrpc::{DecodeError, Message, Notification, Request, RpcError, code, excerpt, read_member};
 use crate::model::{EmptyResult, SetLevelParams};
 use crate::peer::Peer;
 use crate::revision::{BatchRule, Lifecycle, Method, NotificationMethod, Revision, Rules};
+use crate::rule;
 use crate::time::Timestamp;
 
 /// What became of a request.
@@ -69,7 +70,7 @@ impl ServerEngine {
 
     /// The error for a notification that came as a request.
     fn notification_with_id(&mut self, request: &Request<'_>, meant: &str) -> RpcError {
-        self.report("RPC-07", "a notification with an id; send it without, it is not answered");
+        self.report(&rule::RPC_07, "a notification with an id", "send it without, it is not answered");
         let mut error = RpcError::method_not_found(&request.method);
         error.message = format!("{}; {meant} is a notification: send it without an id", error.message).into();
         error
@@ -83,7 +84,8 @@ impl ServerEngine {
         method: Option<Method>,
         request: &Request<'_>,
     ) -> Result<Routed, RpcError> {
-        let meta = request_meta::check_object(&request.params.meta)?;
+        let meta =
+            request_meta::check_object(&request.params.meta).map_err(|error| self.refuse_meta(error))?;
         if meta.protocol_version.is_some() {
             self.stateless_request(now, to, method, request)
         } else {
@@ -100,19 +102,22 @@ impl ServerEngine {
     ) -> Result<Routed, RpcError> {
         if to.batch.is_some() {
             self.report(
-                "RPC-10",
-                "a request without a session inside a batch; send each request as a message of its own",
+                &rule::RPC_10,
+                "a request without a session inside a batch",
+                "send each request as a message of its own",
             );
             return Err(RpcError::invalid_request("a request without a session must not be part of a batch"));
         }
         let meta = &request.params.meta;
-        let (peer, log_level) = (self.described_peer(meta)?, log_level(meta)?);
+        let context = self.described_peer(meta).and_then(|peer| Ok((peer, log_level(meta)?)));
+        let (peer, log_level) = context.map_err(|error| self.refuse_meta(error))?;
         let method = self.check_method(method, &request.method, peer.rules())?;
         match method {
             Method::Discover => self.discover(to, &peer),
             Method::Listen => self.listen(to, request, &peer)?,
             method => {
-                self.start(now, to, method, request, &peer, progress_token(meta)?, log_level)?;
+                let token = progress_token(meta).map_err(|error| self.refuse_token(error))?;
+                self.start(now, to, method, request, &peer, token, log_level)?;
                 return Ok(Routed::Deferred);
             }
         }
@@ -140,15 +145,16 @@ impl ServerEngine {
                 return Ok(Routed::Responded(None));
             }
             (Phase::Fresh, Some(Method::Discover | Method::Listen)) => {
-                return Err(missing_request_meta());
+                return Err(self.refuse_meta(missing_request_meta()));
             }
             (Phase::Fresh, _) if describes_client || is_misplaced(&request.params) => {
-                return Err(missing_request_meta());
+                return Err(self.refuse_meta(missing_request_meta()));
             }
             (Phase::Fresh, _) => {
                 self.report(
-                    "LIFE-01",
-                    "a request before initialize; send initialize first, or name a revision in params._meta",
+                    &rule::LIFE_01,
+                    "a request before initialize",
+                    "send initialize first, or name a revision in params._meta",
                 );
                 return Err(RpcError::invalid_request(format!(
                     "{}: the session is not initialized; send initialize first, or name a revision in _meta",
@@ -166,7 +172,9 @@ impl ServerEngine {
         };
         let method = self.check_method(method, &request.method, peer.rules())?;
         if method == Method::SetLevel {
-            let params: SetLevelParams = read_params(request.params.text)?;
+            let params: SetLevelParams = read_params(request.params.text).map_err(|error| {
+                self.refuse(&rule::LOG_02, error, "send params.level with a level of syslog")
+            })?;
             if std::mem::replace(&mut self.log_level, params.level) != params.level {
                 self.share_facts();
             }
@@ -175,12 +183,18 @@ impl ServerEngine {
                 return Ok(Routed::Responded(None));
             }
         }
-        self.start(now, to, method, request, &peer, progress_token(&request.params.meta)?, None)?;
+        let token = progress_token(&request.params.meta).map_err(|error| self.refuse_token(error))?;
+        self.start(now, to, method, request, &peer, token, None)?;
         Ok(Routed::Deferred)
     }
 
     /// The method, if these rules have it and this server offers it.
-    fn check_method(&self, method: Option<Method>, name: &str, rules: &Rules) -> Result<Method, RpcError> {
+    fn check_method(
+        &mut self,
+        method: Option<Method>,
+        name: &str,
+        rules: &Rules,
+    ) -> Result<Method, RpcError> {
         let Some(method) = method else { return Err(RpcError::method_not_found(name)) };
         let needs_session = self.config.session_methods.contains(method.name());
         let exists_in = |rules: &Rules| {
@@ -196,11 +210,52 @@ impl ServerEngine {
             let revisions: Vec<&str> = revisions.map(Revision::as_str).collect();
             error.message = format!("{}; it belongs to {}", error.message, revisions.join(", ")).into();
         }
+        let rule = match method {
+            Method::Ping => &rule::PING_02,
+            _ if rules.lifecycle == Lifecycle::PerRequest => &rule::STATE_16,
+            _ => &rule::LIFE_08,
+        };
+        // The oldest revisions only recommend this.
+        if rule.revisions.contains(rules.revision) {
+            let what =
+                if exists { "a method of no declared capability" } else { "a method of another revision" };
+            self.report(
+                rule,
+                format!("{what}: {}", method.name()),
+                "send what the revision has and the capabilities declare",
+            );
+        }
         Err(error)
     }
 
+    /// Reports a request that does not describe its client as it must. To request a revision that is not served is no
+    /// mistake.
+    fn refuse_meta(&mut self, error: RpcError) -> RpcError {
+        if error.code == code::UNSUPPORTED_VERSION {
+            return error;
+        }
+        let rule = if self.phase.peer().is_some() { &rule::RPC_01 } else { &rule::STATE_04 };
+        self.refuse(
+            rule,
+            error,
+            "send protocolVersion and clientCapabilities in params._meta of every request",
+        )
+    }
+
+    fn refuse_token(&mut self, error: RpcError) -> RpcError {
+        self.refuse(&rule::PROG_01, error, "send a string or an integer as progressToken")
+    }
+
     pub(super) fn notification(&mut self, now: Timestamp, notification: &Notification<'_>) {
-        match NotificationMethod::known(&notification.method) {
+        let known = NotificationMethod::known(&notification.method);
+        if let (Some(method), Some(peer)) = (known, self.phase.peer())
+            && !method.client_may_send(peer.rules())
+            && rule::LIFE_08.revisions.contains(peer.revision)
+        {
+            let what = format!("a client sends no {}", method.name());
+            self.report(&rule::LIFE_08, what, "send the notifications that clients of this revision have");
+        }
+        match known {
             Some(NotificationMethod::Initialized) => self.initialized(now),
             Some(NotificationMethod::Cancelled) => self.cancelled(notification),
             Some(NotificationMethod::RootsListChanged) if self.is_ready() => {
@@ -222,7 +277,7 @@ impl ServerEngine {
     ) {
         self.keepalive.message_received(now, &self.config.timeouts);
         if self.rules().batches == BatchRule::Refused || self.phase.peer().is_none() {
-            self.report("RPC-10", "a batch where the revision has none; send each message on its own");
+            self.report(&rule::RPC_10, "a batch where the revision has none", "send each message on its own");
             let error = RpcError::invalid_request("batches are not accepted here");
             return self.respond_unreadable(exchange, &error);
         }
@@ -236,7 +291,11 @@ impl ServerEngine {
                     let to = ReplyTo { exchange, id: request.id.clone(), batch: Some(batch) };
                     self.batches.expect_one(batch);
                     if request.method == Method::Initialize.name() {
-                        self.report("RPC-09", "initialize inside a batch; send it as a message of its own");
+                        self.report(
+                            &rule::RPC_09,
+                            "initialize inside a batch",
+                            "send it as a message of its own",
+                        );
                         let error = RpcError::invalid_request("initialize must not be part of a batch");
                         self.respond_error(&to, &error);
                     } else {
@@ -258,7 +317,7 @@ impl ServerEngine {
     /// Reports what is wrong with a message, whether or not it is served.
     pub(super) fn check_message(&mut self, message: &Message<'_>) {
         for finding in message_checks::client_message(message) {
-            self.report(finding.rule, finding.what);
+            self.record_finding(finding);
         }
     }
 

@@ -9,6 +9,7 @@ use crate::model::{
 };
 use crate::peer::Peer;
 use crate::revision::{Method, NotificationMethod, Rules};
+use crate::rule;
 
 /// A `subscriptions/listen` request; it stays open until one side ends it.
 #[derive(Debug)]
@@ -96,7 +97,8 @@ impl ServerEngine {
             let most = self.config.max_subscriptions;
             return Err(RpcError::invalid_request(format!("at most {most} subscriptions are kept")));
         }
-        let params: ListenParams = read_params(request.params.text)?;
+        let params: ListenParams = read_params(request.params.text)
+            .map_err(|error| self.refuse(&rule::SUB_01, error, "send params.notifications with a filter"))?;
         let filter = self.accepted_filter(params.notifications)?;
         let acknowledged = AcknowledgedParams::new(to.id.clone(), filter.clone());
         self.listeners.push(Listener { to: to.clone(), rules: peer.rules(), filter });

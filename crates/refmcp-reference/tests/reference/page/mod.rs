@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use refmcp_reference::{Options, Profile};
+use refmcp_server::rule;
 use serde_json::{Value, json};
 
 use crate::client::{Client, SESSIONS, STATELESS};
@@ -84,10 +85,16 @@ async fn models() -> Table {
     Table { part: "models", headings, by_hand: &[], rows: rows.collect() }
 }
 
-/// The rules that the server has findings for: every id of a rule in the engine and in the HTTP server.
+/// The rules that the server has findings for: every rule that the engine and the HTTP server name.
 fn findings() -> Table {
     let mut rules = BTreeSet::new();
-    let sources = ["refmcp-proto/src/engine/server", MESSAGE_CHECKS, "refmcp-http/src"];
+    let sources = [
+        "refmcp-proto/src/engine/server",
+        MESSAGE_CHECKS,
+        "refmcp-proto/src/jsonrpc/decode.rs",
+        "refmcp-proto/src/http.rs",
+        "refmcp-http/src",
+    ];
     let mut paths: Vec<PathBuf> = sources.iter().map(|path| root().join("crates").join(path)).collect();
     while let Some(path) = paths.pop() {
         if path.is_dir() {
@@ -95,14 +102,18 @@ fn findings() -> Table {
             continue;
         }
         let source = fs::read_to_string(&path).unwrap();
-        let source = source.split("#[cfg(test)]").next().unwrap();
-        let source = if path.ends_with(MESSAGE_CHECKS) {
-            let (before, table) = source.split_once("const FROM_SERVERS").expect("the table of servers");
-            [before, table.split_once("];").unwrap().1].concat()
-        } else {
-            source.to_owned()
-        };
-        rules.extend(source.split('"').filter(|text| is_rule(text)).map(str::to_owned));
+        let mut source = source.split("#[cfg(test)]").next().unwrap();
+        if path.ends_with(MESSAGE_CHECKS) {
+            // Below are the notifications that only servers send.
+            source = source.split_once("NotificationMethod::Log =>").expect("the notifications of servers").0;
+        }
+        let named = source.split("&rule::").skip(1);
+        rules.extend(named.map(|text| {
+            let end =
+                text.find(|sign: char| !sign.is_ascii_alphanumeric() && sign != '_').unwrap_or(text.len());
+            let rule = rule::find(&text[..end].replace('_', "-"));
+            rule.unwrap_or_else(|| panic!("{}: no rule {}", path.display(), &text[..end])).id
+        }));
     }
     let rows = rows_of(&rules);
     Table { part: "findings", headings: &["rule"], by_hand: &["what the client did"], rows }
@@ -110,14 +121,7 @@ fn findings() -> Table {
 
 const MESSAGE_CHECKS: &str = "refmcp-proto/src/engine/message_checks.rs";
 
-/// Whether a text is the id of a rule, such as `HTTP-03`.
-fn is_rule(text: &str) -> bool {
-    text.split_once('-').is_some_and(|(area, number)| {
-        area.chars().all(|sign| sign.is_ascii_uppercase()) && number.parse::<u8>().is_ok()
-    })
-}
-
-fn rows_of(rules: &BTreeSet<String>) -> Vec<Vec<String>> {
+fn rows_of(rules: &BTreeSet<&'static str>) -> Vec<Vec<String>> {
     rules.iter().map(|rule| vec![format!("`{rule}`")]).collect()
 }
 

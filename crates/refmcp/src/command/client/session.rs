@@ -207,9 +207,9 @@ fn listener(
             }
             Event::Ignored(what) => ignored.tell(what),
             Event::Finding(finding) if finding.is_violation() && !ignored.is_latest(&finding.what) => {
-                tracing::warn!(rule = finding.rule, "the server: {}", finding.what);
+                tracing::warn!(rule = finding.rule.id, "the server: {finding}");
             }
-            Event::Finding(finding) => tracing::info!(rule = finding.rule, "the server: {}", finding.what),
+            Event::Finding(finding) => tracing::info!(rule = finding.rule.id, "the server: {finding}"),
             _ => {}
         }
         events.tell(event);

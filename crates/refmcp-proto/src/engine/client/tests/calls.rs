@@ -67,7 +67,7 @@ fn what_came_for_one_exchange_ends_its_call_only() {
     for never in [json!(99), json!("1"), json!(-1)] {
         rig.hear(json!({ "id": never, "result": {} }));
     }
-    let broken: Vec<_> = rig.engine.findings().iter().map(|(finding, count)| (finding.rule, count)).collect();
+    let broken: Vec<_> = rig.engine.findings().iter().map(|found| (found.rule.id, found.count)).collect();
     assert_eq!(broken, [("RPC-01", 1), ("RPC-05", 3)]);
 }
 
@@ -88,8 +88,7 @@ fn structured_content_without_content_is_a_finding() {
         assert_eq!(call(&mut rig, "prompts/get", data.clone()), 1, "this is no tool");
         assert_eq!(call(&mut rig, "tools/call", data.clone()), 2);
         assert_eq!(call(&mut rig, "tools/call", data), 1, "it is noted once");
-        let noted: Vec<_> =
-            rig.engine.findings().iter().map(|(finding, count)| (finding.rule, count)).collect();
+        let noted: Vec<_> = rig.engine.findings().iter().map(|found| (found.rule.id, found.count)).collect();
         assert_eq!(noted, [("TOOL-07", 2)]);
     }
 }
@@ -134,7 +133,7 @@ fn subscriptions_listen_has_no_deadline_and_ends_with_its_result() {
 }
 
 #[test]
-fn ignored_lines_are_one_finding_and_end_no_call() {
+fn ignored_lines_are_findings_and_end_no_call() {
     let mut rig = Rig::session();
     let call = rig.call("ping", "{}", CallOptions::default());
     rig.seen();
@@ -146,7 +145,9 @@ fn ignored_lines_are_one_finding_and_end_no_call() {
         seen.extend(rig.seen());
     }
     let (told, noted): (Vec<_>, Vec<_>) = seen.iter().partition(|seen| matches!(seen, Seen::Ignored(_)));
-    assert_eq!((told.len(), noted), (4, vec![&Seen::Noted("RPC-01")]), "each but the empty one is told of");
+    assert_eq!(told.len(), 4, "each but the empty one is told of");
+    let expected = ["STDIO-02", "RPC-01", "STDIO-02", "RPC-01", "RPC-01"].map(Seen::Noted);
+    assert_eq!(noted, expected.iter().collect::<Vec<_>>());
     assert_eq!(rig.hear(json!({ "id": call, "result": {} })), [Seen::Done(call, Ok(json!({})))]);
 }
 
@@ -173,6 +174,9 @@ fn unknown_result_types_fail_the_call() {
         let call = rig.call("tools/call", "{}", CallOptions::default());
         rig.seen();
         let seen = rig.hear(json!({ "id": call, "result": result }));
-        assert!(matches!(&seen[..], [Seen::Done(_, outcome)] if outcome.is_ok() == good), "{seen:?}");
+        let done = seen.last().unwrap();
+        assert!(matches!(done, Seen::Done(_, outcome) if outcome.is_ok() == good), "{seen:?}");
     }
+    let broken: Vec<_> = rig.engine.findings().iter().map(|found| (found.rule.id, found.count)).collect();
+    assert_eq!(broken, [("RPC-13", 2)]);
 }

@@ -70,7 +70,7 @@ impl Rig {
                 ClientOutput::Notification(call, heard) => {
                     Seen::Heard(call.map(|call| call.0), heard.method().to_owned())
                 }
-                ClientOutput::Finding(finding) => Seen::Noted(finding.rule),
+                ClientOutput::Finding(finding) => Seen::Noted(finding.rule.id),
                 ClientOutput::Ignored(what) => Seen::Ignored(what),
             });
         }

@@ -105,12 +105,13 @@ fn input_rounds_are_limited() {
 
 #[test]
 fn malformed_input_requests_end_the_call() {
-    for (asked, why) in [
-        (json!({}), "does not say which"),
-        (json!({ "inputRequests": { "a": { "method": "tools/call" } } }), "tools/call"),
+    for (asked, why, rule) in [
+        (json!({}), "does not say which", "MRTR-02"),
+        (json!({ "inputRequests": { "a": { "method": "tools/call" } } }), "tools/call", "MRTR-03"),
         (
             json!({ "inputRequests": { "a": { "method": "elicitation/create", "params": { "mode": "url", "message": "m", "url": "https://a" } } } }),
             "which we did not offer",
+            "MRTR-04",
         ),
     ] {
         let mut rig = Rig::stateless(TransportKind::Pipe);
@@ -119,7 +120,10 @@ fn malformed_input_requests_end_the_call() {
         let mut result = asked;
         result["resultType"] = json!("input_required");
         let seen = rig.hear(json!({ "id": call, "result": result }));
-        assert!(matches!(&seen[..], [Seen::Done(_, Err(it))] if it.contains(why)), "{seen:?}");
+        let Some((Seen::Done(_, Err(it)), noted)) = seen.split_last() else { panic!("{seen:?}") };
+        let noted: Vec<bool> =
+            noted.iter().map(|seen| matches!(seen, Seen::Noted(id) if *id == rule)).collect();
+        assert!(it.contains(why) && noted == [true], "{seen:?}");
     }
 }
 
