@@ -60,7 +60,7 @@ mod session;
 mod stream;
 
 pub use access::rate_limit::Rate;
-pub use access::resource_server::ResourceServer;
+pub use access::resource_server::{ResourceServer, ResourceServerOptions};
 pub use access::trusted_proxy::{TrustedProxy, TrustedProxyError};
 pub use access::{cors, guard};
 pub use endpoint::{Endpoint, EndpointBuilder};

@@ -58,8 +58,8 @@ impl TokenSet {
     }
 }
 
-/// A token type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// A token type, which is also the scheme of the `Authorization` header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TokenType {
     /// A bearer token.
     Bearer,

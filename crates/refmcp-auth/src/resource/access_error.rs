@@ -2,9 +2,9 @@
 
 use http::StatusCode;
 
-use super::credentials::Scheme;
 use crate::challenge::Challenge;
 use crate::claims::TokenError;
+use crate::client::TokenType;
 use crate::dpop::ProofError;
 use crate::jose::Algorithm;
 use crate::scope::Scopes;
@@ -85,28 +85,28 @@ impl AccessError {
     /// is the scheme of the request.
     pub fn challenges(
         &self,
-        read_credentials: Option<Scheme>,
+        read_credentials: Option<TokenType>,
         says: &ChallengeContext<'_>,
     ) -> Vec<Challenge> {
         let proof = matches!(self, Self::ProofRequired | Self::Proof(_));
-        let dpop = says.only_bound || proof || read_credentials == Some(Scheme::Dpop);
+        let dpop = says.only_bound || proof || read_credentials == Some(TokenType::Dpop);
         let bearer =
-            !says.only_bound && !matches!(self, Self::Proof(_)) && read_credentials != Some(Scheme::Dpop);
+            !says.only_bound && !matches!(self, Self::Proof(_)) && read_credentials != Some(TokenType::Dpop);
         let mut all = Vec::new();
         if self.status() == StatusCode::SERVICE_UNAVAILABLE {
             return all;
         }
         if dpop {
             let algorithms = Algorithm::ALL.map(Algorithm::name).join(" ");
-            all.push(self.challenge(Scheme::Dpop, says).with("algs", algorithms));
+            all.push(self.challenge(TokenType::Dpop, says).with("algs", algorithms));
         }
         if bearer {
-            all.push(self.challenge(Scheme::Bearer, says));
+            all.push(self.challenge(TokenType::Bearer, says));
         }
         all
     }
 
-    fn challenge(&self, scheme: Scheme, says: &ChallengeContext<'_>) -> Challenge {
+    fn challenge(&self, scheme: TokenType, says: &ChallengeContext<'_>) -> Challenge {
         let mut challenge = Challenge::new(scheme.name());
         if let Some(error) = self.error() {
             challenge = challenge.with("error", error).with("error_description", self.to_string());
@@ -126,7 +126,7 @@ impl AccessError {
 mod tests {
     use super::*;
 
-    fn texts(denied: &AccessError, read_credentials: Option<Scheme>, only_bound: bool) -> Vec<String> {
+    fn texts(denied: &AccessError, read_credentials: Option<TokenType>, only_bound: bool) -> Vec<String> {
         let scopes = Scopes::parse("a b").unwrap();
         let says = ChallengeContext { metadata: "https://rs/meta", scopes: &scopes, only_bound };
         denied.challenges(read_credentials, &says).iter().map(ToString::to_string).collect()
@@ -142,18 +142,18 @@ mod tests {
     #[test]
     fn an_invalid_token_challenge_has_a_description() {
         let denied = AccessError::from(TokenError::Expired);
-        let text = &texts(&denied, Some(Scheme::Bearer), false)[0];
+        let text = &texts(&denied, Some(TokenType::Bearer), false)[0];
         assert!(
             text.starts_with(r#"Bearer error="invalid_token", error_description="the token has expired""#)
         );
-        assert!(texts(&denied, Some(Scheme::Dpop), false)[0].starts_with("DPoP error=\"invalid_token\""));
+        assert!(texts(&denied, Some(TokenType::Dpop), false)[0].starts_with("DPoP error=\"invalid_token\""));
     }
 
     #[test]
     fn insufficient_scope_names_all_scopes() {
         let denied = AccessError::InsufficientScope(Scopes::parse("c d").unwrap());
         assert_eq!((denied.status().as_u16(), denied.error()), (403, Some("insufficient_scope")));
-        assert!(texts(&denied, Some(Scheme::Bearer), false)[0].contains(r#"scope="c d""#));
+        assert!(texts(&denied, Some(TokenType::Bearer), false)[0].contains(r#"scope="c d""#));
     }
 
     #[test]
@@ -163,9 +163,9 @@ mod tests {
             texts.iter().filter_map(|text| text.split(' ').next().map(str::to_owned)).collect::<Vec<_>>()
         };
         assert_eq!(schemes(&AccessError::NoCredentials, None, true), ["DPoP"]);
-        assert_eq!(schemes(&AccessError::ProofRequired, Some(Scheme::Bearer), false), ["DPoP", "Bearer"]);
-        assert_eq!(schemes(&ProofError::Nonce.into(), Some(Scheme::Dpop), false), ["DPoP"]);
+        assert_eq!(schemes(&AccessError::ProofRequired, Some(TokenType::Bearer), false), ["DPoP", "Bearer"]);
+        assert_eq!(schemes(&ProofError::Nonce.into(), Some(TokenType::Dpop), false), ["DPoP"]);
         assert_eq!(schemes(&ProofError::Missing.into(), None, false), ["DPoP"]);
-        assert_eq!(schemes(&AccessError::Undecided, Some(Scheme::Bearer), false), [""; 0]);
+        assert_eq!(schemes(&AccessError::Undecided, Some(TokenType::Bearer), false), [""; 0]);
     }
 }

@@ -4,32 +4,14 @@
 use http::{HeaderMap, Uri, header};
 
 use super::access_error::AccessError;
+use crate::client::TokenType;
 use crate::dpop::ProofError;
-
-/// The scheme of a token.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Scheme {
-    /// A bearer token.
-    Bearer,
-    /// A DPoP-bound token.
-    Dpop,
-}
-
-impl Scheme {
-    /// The name of the scheme.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Bearer => "Bearer",
-            Self::Dpop => "DPoP",
-        }
-    }
-}
 
 /// The credentials of a request. `Debug` does not print them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PresentedToken<'a> {
     /// The scheme.
-    pub scheme: Scheme,
+    pub scheme: TokenType,
     /// The access token.
     pub token: &'a str,
     /// The DPoP proof.
@@ -64,7 +46,7 @@ pub fn read_credentials<'a>(uri: &Uri, headers: &'a HeaderMap) -> Result<Present
         (Some(_), Some(_), _) => Err(AccessError::Malformed("more than one Authorization header")),
         (Some(_), None, Some(_)) => Err(AccessError::Malformed("more than one token")),
         (Some(value), None, None) => read(value.as_bytes(), headers),
-        (None, _, Some(token)) => Ok(PresentedToken { scheme: Scheme::Bearer, token, proof: None }),
+        (None, _, Some(token)) => Ok(PresentedToken { scheme: TokenType::Bearer, token, proof: None }),
         (None, _, None) => Err(AccessError::NoCredentials),
     }
 }
@@ -74,8 +56,8 @@ fn read<'a>(value: &'a [u8], headers: &'a HeaderMap) -> Result<PresentedToken<'a
     let value = std::str::from_utf8(value).map_err(|_| malformed.clone())?.trim_matches([' ', '\t']);
     let (scheme, token) = value.split_once(' ').unwrap_or((value, ""));
     let scheme = match scheme {
-        bearer if bearer.eq_ignore_ascii_case("Bearer") => Scheme::Bearer,
-        dpop if dpop.eq_ignore_ascii_case("DPoP") => Scheme::Dpop,
+        bearer if bearer.eq_ignore_ascii_case("Bearer") => TokenType::Bearer,
+        dpop if dpop.eq_ignore_ascii_case("DPoP") => TokenType::Dpop,
         "" => return Err(malformed),
         // Credentials of another scheme count as none.
         _ => return Err(AccessError::NoCredentials),
@@ -85,8 +67,8 @@ fn read<'a>(value: &'a [u8], headers: &'a HeaderMap) -> Result<PresentedToken<'a
         return Err(malformed);
     }
     let proof = match scheme {
-        Scheme::Bearer => None,
-        Scheme::Dpop => Some(proof(headers)?),
+        TokenType::Bearer => None,
+        TokenType::Dpop => Some(proof(headers)?),
     };
     Ok(PresentedToken { scheme, token, proof })
 }
@@ -162,7 +144,7 @@ mod tests {
     fn of(
         uri: &'static str,
         pairs: &[(&'static str, &'static str)],
-    ) -> Result<(Scheme, String), AccessError> {
+    ) -> Result<(TokenType, String), AccessError> {
         let mut headers = HeaderMap::new();
         for (name, value) in pairs {
             headers.append(*name, HeaderValue::from_static(value));
@@ -175,9 +157,9 @@ mod tests {
     #[test]
     fn credentials_are_read_from_the_authorization_header() {
         for (value, scheme) in [
-            ("Bearer a.b-c_d~e+f/g==", Scheme::Bearer),
-            ("bEARER  a.b-c_d~e+f/g==", Scheme::Bearer),
-            ("DPoP a.b-c_d~e+f/g==", Scheme::Dpop),
+            ("Bearer a.b-c_d~e+f/g==", TokenType::Bearer),
+            ("bEARER  a.b-c_d~e+f/g==", TokenType::Bearer),
+            ("DPoP a.b-c_d~e+f/g==", TokenType::Dpop),
         ] {
             let pairs = [("authorization", value), ("dpop", "proof")];
             assert_eq!(of("/mcp?a=b", &pairs), Ok((scheme, "a.b-c_d~e+f/g==".to_owned())), "{value}");
@@ -190,7 +172,7 @@ mod tests {
     #[test]
     fn a_subprotocol_token_is_read_in_websocket_handshakes_only() {
         let offered = ("sec-websocket-protocol", "mcp, mcp.bearer.a.b-c_d");
-        let token = Ok((Scheme::Bearer, "a.b-c_d".to_owned()));
+        let token = Ok((TokenType::Bearer, "a.b-c_d".to_owned()));
         assert_eq!(of("/mcp", &[UPGRADE, CONNECTION, offered]), token);
         for others in [
             &[offered][..],

@@ -21,9 +21,9 @@ use std::sync::Arc;
 
 pub use access_error::{AccessError, ChallengeContext};
 pub use credentials::{
-    IN_A_FORM, PresentedToken, Scheme, WEBSOCKET_BEARER, form_names_token, is_form, read_credentials,
+    IN_A_FORM, PresentedToken, WEBSOCKET_BEARER, form_names_token, is_form, read_credentials,
 };
-pub use discovery::{DiscoveryError, read_issuer_metadata};
+pub use discovery::read_issuer_metadata;
 pub use introspection::Introspection;
 pub use jwks_cache::{InvalidJwks, JwksCache};
 pub use replay::{DpopNonces, ReplayCache};

@@ -71,7 +71,7 @@ impl ResourceServer {
             if left.is_zero() {
                 return;
             }
-            let step = if token.secret.is_some() { self.settings.recheck_every } else { LONGEST };
+            let step = if token.secret.is_some() { self.settings.options.recheck_every } else { LONGEST };
             tokio::time::sleep(left.min(step)).await;
             let Some(secret) = &token.secret else { continue };
             match self.verify_token(secret, digest(secret.reveal())).await {

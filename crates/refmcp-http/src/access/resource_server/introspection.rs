@@ -128,7 +128,7 @@ impl ResourceServer {
         if let Err(AccessError::Inactive | AccessError::Token(_)) = claims {
             self.state.cache.insert_inactive(digest, now + CACHED_INTROSPECTION.as_secs(), now);
         }
-        let cached = CACHED_INTROSPECTION.min(self.settings.recheck_every);
+        let cached = CACHED_INTROSPECTION.min(self.settings.options.recheck_every);
         Ok(self.cache(&claims?, digest, Some(token.clone()), cached))
     }
 

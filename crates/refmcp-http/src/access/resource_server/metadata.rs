@@ -15,18 +15,18 @@ use crate::refusal::Refusal;
 impl ResourceServer {
     /// The metadata of the resource of this name.
     fn metadata(&self, resource: &str) -> ResourceMetadata {
-        let settings = &self.settings;
-        let supported: Vec<String> = settings.supported.iter().map(str::to_owned).collect();
+        let options = &self.settings.options;
+        let supported: Vec<String> = options.scopes.iter().map(str::to_owned).collect();
         let algorithms = Algorithm::ALL.map(|algorithm| algorithm.name().to_owned());
         ResourceMetadata {
             resource: resource.to_owned(),
             authorization_servers: self.issuers().map(str::to_owned).collect(),
             scopes_supported: (!supported.is_empty()).then_some(supported),
             bearer_methods_supported: Some(vec!["header".to_owned()]),
-            resource_name: settings.title.clone(),
+            resource_name: options.title.clone(),
             resource_documentation: None,
             dpop_signing_alg_values_supported: Some(algorithms.to_vec()),
-            dpop_bound_access_tokens_required: settings.require_dpop.then_some(true),
+            dpop_bound_access_tokens_required: options.require_dpop.then_some(true),
             more: Map::new(),
         }
     }

@@ -21,7 +21,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use refmcp_auth::fetch::Fetch;
-use refmcp_auth::random::RandomError;
 use refmcp_auth::resource::{DpopNonces, Introspection, ReplayCache, ResourceNames};
 use refmcp_auth::{Scopes, Seconds};
 use url::Url;
@@ -47,12 +46,15 @@ const CACHED: Duration = Duration::from_secs(60);
 /// The same after introspection: the issuer may revoke the token.
 const CACHED_INTROSPECTION: Duration = Duration::from_secs(10);
 
+/// How far clocks may differ.
+const LONGEST_SKEW: Duration = Duration::from_secs(60);
+
 /// The resource server of an endpoint: a protected resource of OAuth 2.1 that accepts access tokens of trusted issuers.
 /// JWTs are verified by their issuer's keys; with [`introspection`] the issuer is asked instead, about tokens of any kind.
 ///
 /// Cheap to clone; all clones share one cache.
 ///
-/// [`introspection`]: Self::introspection
+/// [`introspection`]: ResourceServerOptions::introspection
 #[derive(Debug, Clone)]
 pub struct ResourceServer {
     settings: Arc<Settings>,
@@ -65,15 +67,48 @@ struct Settings {
     path: EndpointPath,
     fetch: Arc<dyn Fetch>,
     issuers: Vec<Arc<Issuer>>,
-    introspection: Option<Introspection>,
-    supported: Scopes,
-    challenge_scopes: Scopes,
-    title: Option<String>,
-    require_dpop: bool,
-    nonces: Option<DpopNonces>,
-    allow_other_audiences: bool,
-    clock_skew: Duration,
-    recheck_every: Duration,
+    options: ResourceServerOptions,
+}
+
+/// What a [`ResourceServer`] wants of tokens, and what it tells about itself.
+#[derive(Debug, Clone)]
+pub struct ResourceServerOptions {
+    /// Introspects every token of the first issuer, and so notices revocation; streams end within a minute then.
+    pub introspection: Option<Introspection>,
+    /// How often the token of an open stream is introspected again: every 30 seconds by default, and at most once a second,
+    /// which spares the issuer.
+    pub recheck_every: Duration,
+    /// The `scopes_supported` of the metadata.
+    pub scopes: Scopes,
+    /// The scopes that challenges tell a client without a token to request. None by default; clients then request all that
+    /// the metadata lists.
+    pub challenge_scopes: Scopes,
+    /// The name of the resource, for people.
+    pub title: Option<String>,
+    /// Accepts only DPoP-bound tokens, with a proof for every request.
+    pub require_dpop: bool,
+    /// Requires one of these nonces of the server in every DPoP proof.
+    pub dpop_nonces: Option<DpopNonces>,
+    /// Accepts tokens that are for other audiences as well. Those could use them here, so it is off by default.
+    pub allow_other_audiences: bool,
+    /// How far clocks may differ: a minute by default, and at most.
+    pub clock_skew: Duration,
+}
+
+impl Default for ResourceServerOptions {
+    fn default() -> Self {
+        Self {
+            introspection: None,
+            recheck_every: Duration::from_secs(30),
+            scopes: Scopes::none(),
+            challenge_scopes: Scopes::none(),
+            title: None,
+            require_dpop: false,
+            dpop_nonces: None,
+            allow_other_audiences: false,
+            clock_skew: LONGEST_SKEW,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -95,15 +130,7 @@ impl ResourceServer {
             path,
             fetch,
             issuers: vec![Issuer::new(issuer.into())],
-            introspection: None,
-            supported: Scopes::none(),
-            challenge_scopes: Scopes::none(),
-            title: None,
-            require_dpop: false,
-            nonces: None,
-            allow_other_audiences: false,
-            clock_skew: Duration::from_secs(60),
-            recheck_every: Duration::from_secs(30),
+            options: ResourceServerOptions::default(),
         };
         let state = State {
             cache: TokenCache::default(),
@@ -136,64 +163,14 @@ impl ResourceServer {
         self.set(|settings| settings.issuers.push(issuer))
     }
 
-    /// Introspects every token of the first issuer, and so notices revocation; streams end within a minute then.
+    /// Sets what it wants of tokens and tells about itself.
     #[must_use]
-    pub fn introspection(self, introspection: Introspection) -> Self {
-        self.set(|settings| settings.introspection = Some(introspection))
-    }
-
-    /// How often the token of an open stream is introspected again: every 30 seconds by default, and at most once a second,
-    /// which spares the issuer.
-    #[must_use]
-    pub fn recheck_every(self, time: Duration) -> Self {
-        self.set(|settings| settings.recheck_every = time.max(Duration::from_secs(1)))
-    }
-
-    /// The `scopes_supported` of the metadata.
-    #[must_use]
-    pub fn scopes(self, supported: Scopes) -> Self {
-        self.set(|settings| settings.supported = supported)
-    }
-
-    /// The scopes that challenges tell a client without a token to request. None by default; clients then request all that
-    /// the metadata lists.
-    #[must_use]
-    pub fn challenge_scopes(self, scopes: Scopes) -> Self {
-        self.set(|settings| settings.challenge_scopes = scopes)
-    }
-
-    /// The name of the resource, for people.
-    #[must_use]
-    pub fn title(self, title: impl Into<String>) -> Self {
-        let title = title.into();
-        self.set(|settings| settings.title = Some(title))
-    }
-
-    /// Accepts only DPoP-bound tokens, with a proof for every request.
-    #[must_use]
-    pub fn require_dpop(self, required: bool) -> Self {
-        self.set(|settings| settings.require_dpop = required)
-    }
-
-    /// Requires a nonce of the server in every DPoP proof.
-    ///
-    /// # Errors
-    /// The system gives no random bytes.
-    pub fn require_dpop_nonces(self) -> Result<Self, RandomError> {
-        let nonces = DpopNonces::new()?;
-        Ok(self.set(|settings| settings.nonces = Some(nonces)))
-    }
-
-    /// Accepts tokens that are for other audiences as well. Those could use them here, so it is off by default.
-    #[must_use]
-    pub fn allow_other_audiences(self, yes: bool) -> Self {
-        self.set(|settings| settings.allow_other_audiences = yes)
-    }
-
-    /// How far clocks may differ: a minute by default, and at most.
-    #[must_use]
-    pub fn clock_skew(self, skew: Duration) -> Self {
-        self.set(|settings| settings.clock_skew = skew.min(Duration::from_secs(60)))
+    pub fn options(self, options: ResourceServerOptions) -> Self {
+        let recheck_every = options.recheck_every.max(Duration::from_secs(1));
+        let clock_skew = options.clock_skew.min(LONGEST_SKEW);
+        self.set(|settings| {
+            settings.options = ResourceServerOptions { recheck_every, clock_skew, ..options };
+        })
     }
 
     /// The canonical name of the resource.

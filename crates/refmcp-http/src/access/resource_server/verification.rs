@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use axum::http::request::Parts;
 use refmcp_auth::claims::{Claims, TokenError, TokenValidation};
+use refmcp_auth::client::TokenType;
 use refmcp_auth::dpop::{self, ProofContext, ProofError, VerifiedProof};
 use refmcp_auth::jose::Jws;
 use refmcp_auth::resource::{
-    AccessError, ChallengeContext, IN_A_FORM, PresentedToken, RequestOrigin, Scheme, VerifiedAccess, digest,
+    AccessError, ChallengeContext, IN_A_FORM, PresentedToken, RequestOrigin, VerifiedAccess, digest,
     read_credentials,
 };
 use refmcp_auth::{Scopes, Seconds, Secret};
@@ -30,7 +31,7 @@ pub(crate) struct VerifiedToken {
     pub(crate) scopes: Arc<[Box<str>]>,
     /// When it expires, with the clock skew that is tolerated.
     pub(super) until: Seconds,
-    scheme: Scheme,
+    scheme: TokenType,
     /// The token itself, where introspection has to be repeated.
     pub(super) secret: Option<Secret>,
 }
@@ -87,7 +88,7 @@ impl ResourceServer {
         let context =
             ProofContext { method: head.method.as_str(), urls: &urls, token: Some(presented.token) };
         let proof = dpop::check(proof, &context, now)?;
-        if let Some(nonces) = &self.settings.nonces
+        if let Some(nonces) = &self.settings.options.dpop_nonces
             && !proof.nonce.as_deref().is_some_and(|nonce| nonces.is_good(nonce, now))
         {
             return Err(ProofError::Nonce.into());
@@ -100,19 +101,19 @@ impl ResourceServer {
     fn check_binding(
         &self,
         token: &VerifiedToken,
-        scheme: Scheme,
+        scheme: TokenType,
         proof: Option<&VerifiedProof>,
     ) -> Result<(), AccessError> {
         match (&token.access.jkt, scheme, proof) {
-            (Some(_), Scheme::Bearer, _) => Err(AccessError::ProofRequired),
-            (None, Scheme::Dpop, _) => Err(AccessError::NotBound),
-            (None, Scheme::Bearer, _) if self.settings.require_dpop => Err(AccessError::NotBound),
-            (None, Scheme::Bearer, _) => Ok(()),
-            (Some(jkt), Scheme::Dpop, Some(proof)) if proof.jkt == *jkt => {
+            (Some(_), TokenType::Bearer, _) => Err(AccessError::ProofRequired),
+            (None, TokenType::Dpop, _) => Err(AccessError::NotBound),
+            (None, TokenType::Bearer, _) if self.settings.options.require_dpop => Err(AccessError::NotBound),
+            (None, TokenType::Bearer, _) => Ok(()),
+            (Some(jkt), TokenType::Dpop, Some(proof)) if proof.jkt == *jkt => {
                 Ok(self.state.replays.lock().use_once(proof, now())?)
             }
-            (Some(_), Scheme::Dpop, Some(_)) => Err(ProofError::Binding.into()),
-            (Some(_), Scheme::Dpop, None) => Err(ProofError::Missing.into()),
+            (Some(_), TokenType::Dpop, Some(_)) => Err(ProofError::Binding.into()),
+            (Some(_), TokenType::Dpop, None) => Err(ProofError::Missing.into()),
         }
     }
 
@@ -124,7 +125,7 @@ impl ResourceServer {
     ) -> Result<Arc<VerifiedToken>, AccessError> {
         let issuer = self.issuer_of(token.reveal())?;
         let first = self.settings.issuers.first().is_some_and(|first| Arc::ptr_eq(first, issuer));
-        if first && let Some(introspection) = &self.settings.introspection {
+        if first && let Some(introspection) = &self.settings.options.introspection {
             return self.introspect_once(introspection, issuer, token, digest).await;
         }
         let claims = self.verify_signature(issuer, token).await?;
@@ -141,8 +142,8 @@ impl ResourceServer {
     ) -> Arc<VerifiedToken> {
         let now = now();
         let access = VerifiedAccess::by(claims);
-        let until = access.expires_at.saturating_add(self.settings.clock_skew.as_secs());
-        let scheme = if access.jkt.is_some() { Scheme::Dpop } else { Scheme::Bearer };
+        let until = access.expires_at.saturating_add(self.settings.options.clock_skew.as_secs());
+        let scheme = if access.jkt.is_some() { TokenType::Dpop } else { TokenType::Bearer };
         let scopes = access.scopes.iter().map(Box::from).collect();
         let token = Arc::new(VerifiedToken { access, scopes, until, scheme, secret });
         self.state.cache.insert(digest, token.clone(), until.min(now + cached.as_secs()), now);
@@ -161,7 +162,8 @@ impl ResourceServer {
                 known.ok_or_else(|| TokenError::Issuer.into())
             }
             Err(fault) => {
-                let first = self.settings.issuers.first().filter(|_| self.settings.introspection.is_some());
+                let first =
+                    self.settings.issuers.first().filter(|_| self.settings.options.introspection.is_some());
                 first.ok_or_else(|| TokenError::from(fault).into())
             }
         }
@@ -170,8 +172,8 @@ impl ResourceServer {
     pub(super) fn validation(&self, issuer: &Issuer) -> TokenValidation {
         TokenValidation {
             audiences: self.settings.names.audiences(),
-            allow_other_audiences: self.settings.allow_other_audiences,
-            skew: self.settings.clock_skew,
+            allow_other_audiences: self.settings.options.allow_other_audiences,
+            skew: self.settings.options.clock_skew,
             ..TokenValidation::new(issuer.name.clone(), "")
         }
     }
@@ -200,7 +202,7 @@ impl ResourceServer {
         self.settings.path.target(head.uri.path())
     }
 
-    fn refuse(&self, denied: &AccessError, scheme: Option<Scheme>, head: &Parts) -> Refusal {
+    fn refuse(&self, denied: &AccessError, scheme: Option<TokenType>, head: &Parts) -> Refusal {
         // Messages of HTTP+SSE belong to the resource of their stream.
         let target = match self.target(head) {
             Target::Messages => Target::Events,
@@ -208,13 +210,14 @@ impl ResourceServer {
         };
         let context = ChallengeContext {
             metadata: &self.settings.names.document(self.settings.path.of(target), request_origin(head)),
-            scopes: &self.settings.challenge_scopes,
-            only_bound: self.settings.require_dpop,
+            scopes: &self.settings.options.challenge_scopes,
+            only_bound: self.settings.options.require_dpop,
         };
         let challenges = denied.challenges(scheme, &context);
         // Where DPoP is offered, the nonce for the next proof is sent along.
-        let dpop = challenges.iter().any(|challenge| challenge.is(Scheme::Dpop.name()));
-        let nonce = self.settings.nonces.as_ref().filter(|_| dpop).map(|nonces| nonces.current(now()));
+        let dpop = challenges.iter().any(|challenge| challenge.is(TokenType::Dpop.name()));
+        let nonce =
+            self.settings.options.dpop_nonces.as_ref().filter(|_| dpop).map(|nonces| nonces.current(now()));
         Refusal::denied(denied, &challenges, nonce)
     }
 }

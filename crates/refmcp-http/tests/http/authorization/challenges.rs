@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use refmcp_http::{Endpoint, Options};
+use refmcp_http::{Endpoint, Options, ResourceServerOptions};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -138,7 +138,9 @@ async fn malformed_credentials_are_refused() {
 #[tokio::test]
 async fn challenges_name_the_scopes_to_request() {
     let wanted = refmcp_auth::Scopes::parse("a b").unwrap();
-    let guarded = Guarded::with(|resource_server| resource_server.challenge_scopes(wanted)).await;
+    let guarded =
+        Guarded::with(ResourceServerOptions { challenge_scopes: wanted, ..ResourceServerOptions::default() })
+            .await;
     assert_eq!(challenge(&guarded.ask(&[]).await).get("scope"), Some("a b"));
     let guarded = Guarded::open().await;
     assert_eq!(challenge(&guarded.ask(&[]).await).get("scope"), None);

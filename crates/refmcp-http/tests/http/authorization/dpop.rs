@@ -2,6 +2,8 @@
 
 use refmcp_auth::dpop;
 use refmcp_auth::jose::PrivateKey;
+use refmcp_auth::resource::DpopNonces;
+use refmcp_http::ResourceServerOptions;
 use refmcp_proto::frame::SseItem;
 use serde_json::{Value, json};
 use url::Url;
@@ -142,9 +144,12 @@ async fn a_proof_names_the_url_that_is_posted_to() {
 
 #[tokio::test]
 async fn a_nonce_is_offered_and_then_required() {
-    let guarded =
-        Guarded::with(|resource_server| resource_server.require_dpop(true).require_dpop_nonces().unwrap())
-            .await;
+    let guarded = Guarded::with(ResourceServerOptions {
+        require_dpop: true,
+        dpop_nonces: Some(DpopNonces::new().unwrap()),
+        ..ResourceServerOptions::default()
+    })
+    .await;
     let holder = KeyHolder::new(&guarded);
     let reply = holder.ask("DPoP", &[&holder.proof("POST", "/mcp", None)]).await;
     is_refused(&reply, "use_dpop_nonce", "without");

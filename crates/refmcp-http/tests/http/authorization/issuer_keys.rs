@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use refmcp_auth::jose::{Jwk, PrivateKey};
 use refmcp_auth::resource::Introspection;
+use refmcp_http::ResourceServerOptions;
 use serde_json::json;
 
 use super::Guarded;
@@ -76,7 +77,11 @@ fn asker() -> Introspection {
 
 #[tokio::test]
 async fn opaque_tokens_are_introspected() {
-    let guarded = Guarded::with(|resource_server| resource_server.introspection(asker())).await;
+    let guarded = Guarded::with(ResourceServerOptions {
+        introspection: Some(asker()),
+        ..ResourceServerOptions::default()
+    })
+    .await;
     let bearer = format!("Bearer opaque~{}", guarded.resource().replace(':', "~"));
     let statuses = join_all((0..50).map(|_| status(&guarded, &bearer))).await;
     assert_eq!(statuses, [200; 50]);

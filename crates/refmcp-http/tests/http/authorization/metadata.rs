@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use refmcp_auth::Scopes;
-use refmcp_http::{Endpoint, Options, ResourceServer};
+use refmcp_http::{Endpoint, Options, ResourceServer, ResourceServerOptions};
 use serde_json::json;
 use tokio::net::TcpListener;
 use url::Url;
@@ -14,9 +14,12 @@ use crate::support::{LATEST_SESSION, Site, initialize_params, request};
 
 #[tokio::test]
 async fn the_metadata_is_public() {
-    let guarded =
-        Guarded::with(|resource_server| resource_server.scopes(Scopes::parse("a b").unwrap()).title("Test"))
-            .await;
+    let guarded = Guarded::with(ResourceServerOptions {
+        scopes: Scopes::parse("a b").unwrap(),
+        title: Some("Test".to_owned()),
+        ..ResourceServerOptions::default()
+    })
+    .await;
     let origin = format!("http://{}", guarded.site.address);
     let place = "/.well-known/oauth-protected-resource";
     for (path, resource) in [("", "/mcp"), ("/mcp", "/mcp"), ("/mcp/ws", "/mcp/ws"), ("/sse", "/sse")] {

@@ -14,7 +14,7 @@ mod tokens;
 
 use std::sync::Arc;
 
-use refmcp_http::{Options, ResourceServer};
+use refmcp_http::{Options, ResourceServer, ResourceServerOptions};
 use refmcp_testkit::log::LeakWatch;
 use serde_json::{Value, json};
 use url::Url;
@@ -32,11 +32,11 @@ struct Guarded {
 
 impl Guarded {
     async fn open() -> Self {
-        Self::with(|resource_server| resource_server).await
+        Self::with(ResourceServerOptions::default()).await
     }
 
-    async fn with(change: impl FnOnce(ResourceServer) -> ResourceServer) -> Self {
-        Self::with_options(change, Options::default()).await
+    async fn with(demands: ResourceServerOptions) -> Self {
+        Self::with_options(|resource_server| resource_server.options(demands), Options::default()).await
     }
 
     async fn with_options(change: impl FnOnce(ResourceServer) -> ResourceServer, options: Options) -> Self {

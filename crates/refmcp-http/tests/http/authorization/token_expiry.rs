@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use refmcp_auth::Secret;
 use refmcp_auth::resource::Introspection;
+use refmcp_http::ResourceServerOptions;
 use refmcp_proto::frame::SseItem;
 use serde_json::json;
 use tokio::net::TcpStream;
@@ -21,7 +22,8 @@ use crate::support::{request, with_meta};
 const SOON: Duration = Duration::from_secs(10);
 
 async fn without_skew() -> Guarded {
-    Guarded::with(|resource_server| resource_server.clock_skew(Duration::ZERO)).await
+    Guarded::with(ResourceServerOptions { clock_skew: Duration::ZERO, ..ResourceServerOptions::default() })
+        .await
 }
 
 #[tokio::test]
@@ -87,8 +89,10 @@ async fn a_call_that_outlives_its_token_is_resumed_with_the_next() {
 #[tokio::test]
 async fn a_revoked_token_ends_its_streams_and_sockets() {
     let asker = Introspection { client_id: "rs".into(), client_secret: Secret::new("hush") };
-    let guarded = Guarded::with(|resource_server| {
-        resource_server.introspection(asker).recheck_every(Duration::from_secs(1))
+    let guarded = Guarded::with(ResourceServerOptions {
+        introspection: Some(asker),
+        recheck_every: Duration::from_secs(1),
+        ..ResourceServerOptions::default()
     })
     .await;
     let bearer = format!("Bearer opaque~{}", guarded.resource().replace(':', "~"));
@@ -111,9 +115,12 @@ async fn a_revoked_token_ends_its_streams_and_sockets() {
 #[tokio::test]
 async fn introspection_pauses_between_requests() {
     let asker = Introspection { client_id: "rs".into(), client_secret: Secret::new("hush") };
-    let guarded =
-        Guarded::with(|resource_server| resource_server.introspection(asker).recheck_every(Duration::ZERO))
-            .await;
+    let guarded = Guarded::with(ResourceServerOptions {
+        introspection: Some(asker),
+        recheck_every: Duration::ZERO,
+        ..ResourceServerOptions::default()
+    })
+    .await;
     let bearer = format!("Bearer opaque~{}", guarded.resource().replace(':', "~"));
     let stream = guarded.site.send("GET", "/sse", &[("Authorization", &bearer)], b"").await;
     assert_eq!(stream.status, 200);

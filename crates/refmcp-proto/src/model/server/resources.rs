@@ -1,7 +1,6 @@
 //! Resources: what a server lets a client read.
 
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
 
 use crate::model::base::union;
@@ -135,22 +134,28 @@ impl From<ResourceContents> for ReadResourceResult {
 }
 
 /// What was read at an address: text, or bytes in base64.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ResourceContents {
     /// The address.
     pub uri: String,
     /// The media type.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// What was read.
+    #[serde(flatten)]
     pub body: ResourceBody,
     /// Metadata, `_meta` on the wire.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
     /// Members this model does not name.
+    #[serde(flatten)]
     pub extra: Extra,
 }
 
 /// The body of a resource; the name of the wire member, `text` or `blob`, tells which it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ResourceBody {
     /// Text.
     Text(String),
@@ -179,27 +184,6 @@ impl ResourceContents {
         mime_type: String,
         /// Sets `_meta`.
         meta: Meta,
-    }
-}
-
-impl Serialize for ResourceContents {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("uri", &self.uri)?;
-        if let Some(mime_type) = &self.mime_type {
-            map.serialize_entry("mimeType", mime_type)?;
-        }
-        match &self.body {
-            ResourceBody::Text(text) => map.serialize_entry("text", text)?,
-            ResourceBody::Blob(data) => map.serialize_entry("blob", data)?,
-        }
-        if let Some(meta) = &self.meta {
-            map.serialize_entry("_meta", meta)?;
-        }
-        for (name, value) in &self.extra {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
     }
 }
 

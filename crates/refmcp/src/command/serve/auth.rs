@@ -8,10 +8,10 @@ use bytes::Bytes;
 use hyper::{Request, Response};
 use refmcp_auth::fetch::{BoxFuture, Fetch};
 use refmcp_auth::jose::Jwks;
-use refmcp_auth::resource::{Introspection, ResourceNames};
+use refmcp_auth::resource::{DpopNonces, Introspection, ResourceNames};
 use refmcp_auth::{Scopes, Secret};
 use refmcp_client::http::{AddressScope, Fetcher};
-use refmcp_http::{ExtraRoutes, Options, ResourceServer};
+use refmcp_http::{ExtraRoutes, Options, ResourceServer, ResourceServerOptions};
 use refmcp_issuer::{Client, Fault, Faults, InProcessFetch, Issuer, Login, Settings, TrustedIssuer};
 use url::Url;
 
@@ -96,18 +96,16 @@ fn builtin(options: &AuthorizationOptions, origin: &Url, resource: Url, http: &m
     let (supported, faults) = (settings.scopes.clone(), settings.faults.clone());
     let issuer = Issuer::new(settings).context("the authorization server cannot start")?;
     let fetch: Arc<dyn Fetch> = Arc::new(InProcessFetch::new(issuer.clone(), None));
-    let mut resource_server =
-        ResourceServer::new(resource, issuer.name(), fetch).challenge_scopes(first_of(&supported));
+    let mut demands = demands(supported, options)?;
     // Both read the same clock, and tests of token renewal should not wait a minute longer.
-    resource_server = resource_server.clock_skew(Duration::ZERO);
+    demands.clock_skew = Duration::ZERO;
     if asked {
         let (client_id, secret) = issuer.resource_credentials();
         let client_secret =
             secret.cloned().context("the authorization server has no credentials for introspection")?;
-        resource_server =
-            resource_server.introspection(Introspection { client_id: client_id.to_owned(), client_secret });
+        demands.introspection = Some(Introspection { client_id: client_id.to_owned(), client_secret });
     }
-    http.resource_server = Some(demanding(resource_server.scopes(supported), options)?);
+    http.resource_server = Some(ResourceServer::new(resource, issuer.name(), fetch).options(demands));
     let extensions = issuer.metadata().extensions();
     if let Some(path) =
         issuer.paths().iter().find(|path| [http.path.as_str(), http.path.websocket()].contains(&&***path))
@@ -143,14 +141,13 @@ fn elsewhere(options: &AuthorizationOptions, name: &str, resource: Url, http: &m
     }
     // The operator names the issuer's URL, so it may be local.
     let url = Url::parse(name).context("the issuer's URL")?;
-    let mut resource_server = ResourceServer::new(resource, name, Arc::new(ScopedFetcher::trusted(&url)));
+    let mut demands = demands(options.auth_scopes.clone().unwrap_or_else(own_scopes), options)?;
     match (&options.auth_introspect_id, &options.auth_introspect_secret_file) {
         (Some(id), Some(file)) => {
             let secret = std::fs::read_to_string(file)
                 .with_context(|| format!("--auth-introspect-secret-file {}", file.display()))?;
             let client_secret = Secret::new(secret.trim_end());
-            resource_server =
-                resource_server.introspection(Introspection { client_id: id.clone(), client_secret });
+            demands.introspection = Some(Introspection { client_id: id.clone(), client_secret });
         }
         _ if options.auth_introspect => {
             let what = "--auth-introspect: another issuer needs --auth-introspect-id as well";
@@ -158,25 +155,24 @@ fn elsewhere(options: &AuthorizationOptions, name: &str, resource: Url, http: &m
         }
         _ => {}
     }
-    let supported = options.auth_scopes.clone().unwrap_or_else(own_scopes);
-    resource_server = resource_server.challenge_scopes(first_of(&supported)).scopes(supported);
-    http.resource_server = Some(demanding(resource_server, options)?);
+    let resource_server = ResourceServer::new(resource, name, Arc::new(ScopedFetcher::trusted(&url)));
+    http.resource_server = Some(resource_server.options(demands));
     // Which grants an issuer elsewhere gives is in its metadata. Those may not be there yet when the server starts, and may
     // change while it runs; what it can do is said once. Clients read the metadata anyway.
     Ok(About { lines: vec![("issuer", name.to_owned())], extensions: Vec::new() })
 }
 
-/// The same with what tokens have to be.
-fn demanding(resource_server: ResourceServer, options: &AuthorizationOptions) -> Result<ResourceServer> {
-    let resource_server = resource_server
-        .allow_other_audiences(options.auth_other_audiences)
-        .recheck_every(options.auth_introspect_every);
-    Ok(match options.auth_dpop {
-        DpopPolicy::Optional => resource_server,
-        DpopPolicy::Required => resource_server.require_dpop(true),
-        DpopPolicy::Nonce => {
-            resource_server.require_dpop(true).require_dpop_nonces().context("no random numbers")?
-        }
+/// What tokens have to be, and the scopes that there are.
+fn demands(supported: Scopes, options: &AuthorizationOptions) -> Result<ResourceServerOptions> {
+    let nonces = (options.auth_dpop == DpopPolicy::Nonce).then(DpopNonces::new).transpose();
+    Ok(ResourceServerOptions {
+        challenge_scopes: first_of(&supported),
+        scopes: supported,
+        allow_other_audiences: options.auth_other_audiences,
+        recheck_every: options.auth_introspect_every,
+        require_dpop: options.auth_dpop != DpopPolicy::Optional,
+        dpop_nonces: nonces.context("no random numbers")?,
+        ..ResourceServerOptions::default()
     })
 }
 
