@@ -8,7 +8,7 @@ use std::time::Duration;
 use refmcp_http::Options;
 use refmcp_proto::engine::Change;
 use refmcp_proto::frame::SseItem;
-use refmcp_server::backplane::MemoryBackplane;
+use refmcp_server::backplane::{Backplane, MemoryBackplane, SessionId};
 use refmcp_testkit::paused::real_pause;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -22,6 +22,7 @@ const SOON: Duration = Duration::from_secs(60);
 
 /// Two replicas, which take turns.
 struct Replicas {
+    backplane: Arc<MemoryBackplane>,
     sites: [Site; 2],
     turn: Cell<usize>,
 }
@@ -30,7 +31,8 @@ impl Replicas {
     async fn open() -> Self {
         let backplane = Arc::new(MemoryBackplane::default());
         let open = || Site::replica(backplane.clone(), Options::default());
-        Self { sites: [open().await, open().await], turn: Cell::new(0) }
+        let sites = [open().await, open().await];
+        Self { backplane, sites, turn: Cell::new(0) }
     }
 
     /// The replica whose turn it is.
@@ -378,6 +380,25 @@ async fn a_request_state_is_good_once_at_all_replicas() {
     for _ in 0..2 {
         let refused = ask(&params).await;
         assert_eq!(refused["error"]["message"], "requestState is not valid", "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn facts_are_written_when_they_change() {
+    let replicas = Replicas::open().await;
+    let client = Client::open(&replicas, LATEST_SESSION).await;
+    let id = SessionId::new(client.session.as_str());
+    let version = async || replicas.backplane.session(&id).await.unwrap().unwrap().version;
+    client.echo("both know the session").await;
+    let before = version().await;
+    for turn in 0..10 {
+        client.echo(&turn.to_string()).await;
+        client.result("tools/list", json!({})).await;
+    }
+    assert_eq!(version().await, before);
+    for (level, changes) in [("error", 1), ("error", 1), ("debug", 2)] {
+        client.result("logging/setLevel", json!({ "level": level })).await;
+        assert_eq!(version().await, before + changes, "{level}");
     }
 }
 
