@@ -186,3 +186,35 @@ fn change(topic: &str) -> Option<Change> {
         _ => topic.strip_prefix("resource ").map(|uri| Change::Resource(uri.to_owned())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use refmcp_server::Server;
+    use refmcp_server::backplane::{Backplane, MemoryBackplane, NewSession};
+
+    use super::*;
+    use crate::Endpoint;
+    use crate::access::caller::Client;
+
+    #[tokio::test]
+    async fn sessions_of_other_principals_and_transports_are_not_adopted() {
+        let backplane = Arc::new(MemoryBackplane::default());
+        let server = Server::builder("replica", "1").build().unwrap();
+        let endpoint = Endpoint::builder(server).backplane(backplane.clone()).build().inner;
+        let caller = Caller { client: Client::default(), token: None, origin: None };
+        let (transport, other) = (SessionTransport::Streamable, SessionTransport::HttpSse);
+        for (principal, kept, adopted) in
+            [(Some("alice".into()), transport, false), (None, other, false), (None, transport, true)]
+        {
+            let id = SessionId::new(format!("{principal:?} {kept:?}"));
+            let stored = StoredFacts { transport: kept, topic: "topic".into(), engines: 1, facts: None };
+            let facts = stored.to_bytes().unwrap();
+            let record = NewSession { principal, revision: "".into(), facts };
+            backplane.create_session(&id, record, Duration::from_secs(60)).await.unwrap();
+            let found = endpoint.adopt(transport, id.reveal(), &caller, &HeaderMap::new()).await.unwrap();
+            assert_eq!((found.is_some(), endpoint.sessions.get(&id).is_some()), (adopted, adopted), "{id:?}");
+        }
+    }
+}
