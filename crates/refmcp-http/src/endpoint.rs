@@ -26,6 +26,7 @@ use crate::ops::log::RefusalLog;
 use crate::ops::metrics::{GaugeGuard, Metrics};
 use crate::options::Options;
 use crate::refusal::{Reason, Refusal};
+use crate::request::observed::ObservedRequest;
 use crate::routes::{ROUTES, Route};
 use crate::session::Sessions;
 use crate::session::driver::{SessionDriver, WeakSessionDriver};
@@ -225,7 +226,12 @@ impl EndpointState {
         self.metrics.streams.enter(self.options.max_open_streams).ok_or_else(full)
     }
 
-    pub(crate) fn open_driver(&self, connection: Connection) -> SessionDriver {
+    pub(crate) fn open_driver(
+        &self,
+        observed: &ObservedRequest,
+        mut connection: Connection,
+    ) -> SessionDriver {
+        connection.observed = observed.open(connection.transport);
         let SessionParts { engine, service } = self.server.open(self.config.clone(), connection);
         let engine = engine.with_peers(self.peers.clone());
         SessionDriver::new(SessionParts { engine, service }, self.options.stream_bytes)
@@ -350,8 +356,9 @@ mod tests {
     #[tokio::test]
     async fn other_tasks_get_a_turn_while_many_sessions_are_notified() {
         let endpoint = Endpoint::builder(Server::builder("crowded", "1").build().unwrap()).build();
-        let drivers: Vec<_> =
-            (0..=CHANGE_BATCH * 2).map(|_| endpoint.inner.open_driver(Connection::default())).collect();
+        let drivers: Vec<_> = (0..=CHANGE_BATCH * 2)
+            .map(|_| endpoint.inner.open_driver(&ObservedRequest::default(), Connection::default()))
+            .collect();
         drivers.iter().for_each(|driver| endpoint.inner.add_listener(driver));
         let mut notifying = std::pin::pin!(endpoint.inner.notify_all(&Change::Tools, None));
         let mut context = Context::from_waker(Waker::noop());

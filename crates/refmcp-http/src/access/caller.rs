@@ -8,6 +8,7 @@ use refmcp_server::transport::Observed;
 use refmcp_server::{Connection, Headers};
 
 use crate::access::resource_server::VerifiedToken;
+use crate::request::observed::ObservedRequest;
 
 /// The client of a connection.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,6 +57,8 @@ pub(crate) struct Caller {
     pub(crate) token: Option<Arc<VerifiedToken>>,
     /// The scheme and host that the client used, where a proxy reports them.
     pub(crate) origin: Option<Arc<str>>,
+    /// The request, for the observer.
+    pub(crate) observed: ObservedRequest,
 }
 
 impl Caller {

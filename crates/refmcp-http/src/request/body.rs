@@ -10,6 +10,7 @@ use axum::body::{Body, HttpBody, to_bytes};
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
 
+use crate::access::caller::Caller;
 use crate::endpoint::EndpointState;
 use crate::refusal::{Reason, Refusal};
 use crate::request::headers;
@@ -38,6 +39,17 @@ pub(crate) async fn refuse_unread(headers: &HeaderMap, body: Body, refusal: Refu
     let short = !expects && body.size_hint().lower() <= most as u64;
     let read = short && matches!(tokio::time::timeout(within, to_bytes(body, most)).await, Ok(Ok(_)));
     if read { refusal } else { refusal.and_close() }
+}
+
+/// Reads the body of a message.
+pub(crate) async fn read_message(
+    endpoint: &EndpointState,
+    caller: &Caller,
+    body: Body,
+) -> Result<Bytes, Refusal> {
+    let body = read(endpoint, body, endpoint.options.max_message_size).await?;
+    caller.observed.read(&body);
+    Ok(body)
 }
 
 /// Reads a whole body of at most so many bytes.

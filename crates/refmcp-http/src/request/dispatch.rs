@@ -25,6 +25,7 @@ use crate::ops::health;
 use crate::ops::log::logged_path;
 use crate::options::Options;
 use crate::refusal::{Reason, Refusal};
+use crate::request::observed::ObservedRequest;
 use crate::request::{body, get, http_sse, post, websocket};
 use crate::routes::{Route, Target};
 
@@ -40,12 +41,13 @@ impl Endpoint {
         let route = inner.options.path.route(head.uri.path()).filter(|route| inner.serves(route));
         let path = route.map(|route| inner.options.path.of(route.target));
         // For the log of a refusal; without the query, which may name a session.
-        let unknown_path = route.is_none().then(|| logged_path(head.uri.path()));
+        let unknown_path = route.is_none().then(|| logged_path(head.uri.path()).into_boxed_str());
         let method = head.method.clone();
         let span = tracing::info_span!(
             target: "refmcp::http", "request", client = client.address.map(tracing::field::display),
             method = %head.method, path
         );
+        let observed = inner.observe(client, route, &mut head);
         let mut origin = head.headers.get(header::ORIGIN).cloned();
         let served = match resolved.and_then(|client| inner.admit(client, &head, route)) {
             Ok(service) => inner.serve(service, client, head, body).instrument(span.clone()).await,
@@ -57,6 +59,7 @@ impl Endpoint {
         };
         let mut response = served.unwrap_or_else(|refusal| {
             inner.refused(client, Some(&method), path.or(unknown_path.as_deref()), &refusal);
+            observed.refused(&refusal);
             refusal.into_response()
         });
         if let Some(origin) = origin {
@@ -65,7 +68,7 @@ impl Endpoint {
         let (status, took) = (response.status(), began.elapsed());
         inner.metrics.answered(route, status, took);
         tracing::debug!(target: "refmcp::http", parent: &span, status = status.as_u16(), seconds = took.as_secs_f64(), "answered");
-        response
+        observed.responded(response)
     }
 }
 
@@ -75,6 +78,22 @@ enum Service<'a> {
 }
 
 impl EndpointState {
+    /// A request that an observer sees, if there is one: messages, and what was meant to be some. Extra routes have secrets of
+    /// their own.
+    fn observe(&self, client: Client, route: Option<&'static Route>, head: &mut Parts) -> ObservedRequest {
+        let Some(observer) = self.server.observer() else { return ObservedRequest::default() };
+        let is_seen = match route {
+            Some(route) => !route.target.is_ops() && route.target != Target::Metadata,
+            None => !self.extra_paths.iter().any(|path| path == head.uri.path()),
+        };
+        if !is_seen {
+            return ObservedRequest::default();
+        }
+        let observed = ObservedRequest::new(observer.clone(), self.clock, client, head);
+        head.extensions.insert(observed.clone());
+        observed
+    }
+
     /// Checks `Host`, `Origin`, the rate limit, the path and the method, before the body is read.
     fn admit(
         &self,
@@ -148,7 +167,8 @@ impl EndpointState {
             (_, None) => {
                 let _counted = self.acquire_in_flight()?;
                 let origin = forwarded::origin(&head);
-                self.serve_route(route, Caller { client, token: None, origin }, head, body).await
+                let caller = Caller { client, token: None, origin, observed: ObservedRequest::of(&head) };
+                self.serve_route(route, caller, head, body).await
             }
         }
     }
@@ -176,7 +196,8 @@ impl EndpointState {
             }
             Err(refusal) => return Err(body::refuse_unread(&head.headers, body, refusal).await),
         };
-        let caller = Caller { client, token: Some(token.clone()), origin: forwarded::origin(&head) };
+        let (origin, observed) = (forwarded::origin(&head), ObservedRequest::of(&head));
+        let caller = Caller { client, token: Some(token.clone()), origin, observed };
         let response = self.serve_route(route, caller, head, body).await?;
         Ok(resource_server.end_with_token(response, &token))
     }

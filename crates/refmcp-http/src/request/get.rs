@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use refmcp_proto::http::{AcceptRule, missing_accept};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_server::backplane::{AttachOutcome, ReadFrom, StreamNumber};
+use refmcp_server::transport::Observed;
 
 use crate::access::caller::Caller;
 use crate::endpoint::EndpointState;
@@ -31,9 +32,10 @@ pub(crate) async fn get(
     let driver = &session.driver;
     driver.note(missing_accept(accept, AcceptRule::Get));
     let format = SseFormat::new(driver.rules().resumption, &endpoint.options);
+    let observed = caller.observed.stream();
     match last_event_id(headers)? {
-        None => get_stream(endpoint, driver, format).await,
-        Some(event) => resume(endpoint, driver, event, format).await,
+        None => get_stream(endpoint, driver, format, observed).await,
+        Some(event) => resume(endpoint, driver, event, format, observed).await,
     }
 }
 
@@ -46,7 +48,7 @@ pub(crate) fn delete(
         return Err(Refusal::method(&["POST"], "this revision has no DELETE"));
     }
     let session = endpoint.find_session(caller, headers)?;
-    endpoint.sessions.close(&session.id);
+    endpoint.sessions.close(&session.id, "the client ended the session");
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
@@ -62,6 +64,7 @@ async fn get_stream(
     endpoint: &Arc<EndpointState>,
     driver: &SessionDriver,
     format: SseFormat,
+    observed: Observed,
 ) -> Result<Response, Refusal> {
     let guards = (endpoint.acquire_stream()?, driver.add_reader());
     let (source, beginning) = match driver.read(StreamNumber::GET, ReadFrom::Unread).await? {
@@ -70,7 +73,7 @@ async fn get_stream(
         Some(Err(AttachOutcome::Unknown)) => return Err(Refusal::unknown_session("the session has ended")),
         Some(Err(_)) => return Err(Refusal::internal("the stream cannot be read")),
     };
-    Ok(sse::response(endpoint, source, format, beginning, guards))
+    Ok(sse::response(endpoint, source, format, beginning, guards, observed))
 }
 
 /// A stream that broke, after the last event that the client received.
@@ -79,12 +82,13 @@ async fn resume(
     driver: &SessionDriver,
     (number, after): (StreamNumber, u64),
     format: SseFormat,
+    observed: Observed,
 ) -> Result<Response, Refusal> {
     let bad = |why: &'static str| Err(Refusal::bad_request(Reason::EventId, why));
     let guards = (endpoint.acquire_stream()?, driver.add_reader());
     match driver.read(number, ReadFrom::After(after)).await? {
         Some(Ok(reading)) => {
-            Ok(sse::response(endpoint, EventSource::Log(reading), format, Vec::new(), guards))
+            Ok(sse::response(endpoint, EventSource::Log(reading), format, Vec::new(), guards, observed))
         }
         Some(Err(AttachOutcome::Gone { request })) => answer_gone(request.as_ref()),
         Some(Err(AttachOutcome::Beyond)) => bad("Last-Event-ID is beyond the end of its stream"),

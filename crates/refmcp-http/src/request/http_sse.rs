@@ -32,7 +32,7 @@ pub(crate) async fn open(
     let counted = endpoint.acquire_stream()?;
     let mut connection = caller.connection(headers::of_session(&head.headers));
     connection.transport = "http+sse";
-    let driver = endpoint.open_driver(connection);
+    let driver = endpoint.open_driver(&caller.observed, connection);
     let session = endpoint.open_session(SessionTransport::HttpSse, &caller, driver.clone()).await?;
     // The session ends with its stream, also if opening that fails.
     let end = EndSessionOnDrop { endpoint: endpoint.clone(), id: session.id.clone() };
@@ -45,7 +45,7 @@ pub(crate) async fn open(
     };
     let uri = format!("{}?sessionId={}", sibling_path(&head, "/messages"), session.id.reveal());
     let format = SseFormat::new(Resumption::Never, &endpoint.options);
-    Ok(sse::response(endpoint, source, format, sse::endpoint_event(&uri), guards))
+    Ok(sse::response(endpoint, source, format, sse::endpoint_event(&uri), guards, caller.observed.stream()))
 }
 
 /// A path beside the requested one, wherever the endpoint is mounted.
@@ -92,14 +92,18 @@ pub(crate) async fn message(
     let missing = || Refusal::bad_request(Reason::Session, "no sessionId; /sse says where to post");
     let id = session_id(&head.uri).ok_or_else(missing)?;
     let session = endpoint.sessions.find(SessionTransport::HttpSse, id, &caller)?;
-    let body = body::read(endpoint, body, endpoint.options.max_message_size).await?;
+    let body = body::read_message(endpoint, &caller, body).await?;
     match decode(&body, &endpoint.limits()) {
         Ok(incoming) => {
             scopes::check(endpoint, &caller, &head, Some(&session), &incoming)?;
-            session.driver.receive(|engine, now, stream| engine.incoming(now, stream, incoming));
+            session
+                .driver
+                .receive(&caller.observed, |engine, now, stream| engine.incoming(now, stream, incoming));
         }
         // A malformed body is answered on the stream, as any other.
-        Err(fault) => session.driver.receive(|engine, _, stream| engine.malformed(stream, &fault)),
+        Err(fault) => {
+            session.driver.receive(&caller.observed, |engine, _, stream| engine.malformed(stream, &fault));
+        }
     }
     Ok(StatusCode::ACCEPTED.into_response())
 }
@@ -112,7 +116,7 @@ struct EndSessionOnDrop {
 
 impl Drop for EndSessionOnDrop {
     fn drop(&mut self) {
-        self.endpoint.sessions.close(&self.id);
+        self.endpoint.sessions.close(&self.id, "the stream of the session ended");
     }
 }
 

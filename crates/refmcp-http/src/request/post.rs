@@ -7,6 +7,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use refmcp_proto::engine::{ServerEngine, message_checks};
+use refmcp_proto::finding::Finding;
 use refmcp_proto::http::{
     Accept, AcceptRule, POST_KINDS, PostHeaders, PostRefusal, PostRoute, ResponseMode, check_mirrored,
     malformed_post, missing_accept, route_post,
@@ -37,10 +38,10 @@ pub(crate) async fn post(
     if let Err(refusal) = body::check_type(&head.headers) {
         return Err(Box::pin(body::refuse_unread(&head.headers, body, refusal)).await);
     }
-    let body = body::read(endpoint, body, endpoint.options.max_message_size).await?;
+    let body = body::read_message(endpoint, &caller, body).await?;
     match receive(endpoint, &caller, head, &body)? {
         Step::Respond(response) => Ok(response),
-        Step::Wait(exchange) => Box::pin(exchange.response(endpoint)).await,
+        Step::Wait(exchange) => Box::pin(exchange.response(endpoint, caller.observed.stream())).await,
         Step::Open(driver, response) => open_session(endpoint, &caller, driver, response).await,
     }
 }
@@ -91,8 +92,10 @@ fn receive(
             let refusal = refuse(malformed_post(headers.accept, required, &fault), fault.id.as_ref());
             let finding = message_checks::malformed(&fault);
             match endpoint.find_session(caller, &head.headers) {
-                Ok(session) => session.driver.note(Some(finding)),
-                Err(_) => endpoint.server.record(None, &finding),
+                Ok(session) => {
+                    session.driver.receive(&caller.observed, |engine, _, _| engine.record_finding(finding));
+                }
+                Err(_) => record(endpoint, caller, &finding),
             }
             return Err(refusal);
         }
@@ -100,13 +103,13 @@ fn receive(
     match route_post(&endpoint.config, &endpoint.peers, headers, required, &incoming) {
         Err(refusal) => {
             if let PostRefusal::Message(_) = refusal {
-                record_mistakes(endpoint, &incoming);
+                record_mistakes(endpoint, caller, &incoming);
             }
             let finding = refusal.finding(headers::is_stateless(&head.headers));
             Err(refuse(refusal, id_of(&incoming)).with_finding(finding))
         }
         Ok(PostRoute::Ignored) => {
-            record_mistakes(endpoint, &incoming);
+            record_mistakes(endpoint, caller, &incoming);
             Ok(Step::accepted())
         }
         Ok(PostRoute::Open) => initialize(endpoint, caller, &head, headers.accept, incoming),
@@ -126,10 +129,15 @@ fn id_of<'a>(incoming: &'a Incoming<'_>) -> Option<&'a RequestId> {
 }
 
 /// Records what is wrong with a message that no engine receives.
-fn record_mistakes(endpoint: &EndpointState, incoming: &Incoming<'_>) {
+fn record_mistakes(endpoint: &EndpointState, caller: &Caller, incoming: &Incoming<'_>) {
     if let Incoming::One(message) = incoming {
-        message_checks::client_message(message).for_each(|finding| endpoint.server.record(None, &finding));
+        message_checks::client_message(message).for_each(|finding| record(endpoint, caller, &finding));
     }
+}
+
+fn record(endpoint: &EndpointState, caller: &Caller, finding: &Finding) {
+    endpoint.server.record(None, finding);
+    caller.observed.finding(finding);
 }
 
 fn refuse(refusal: PostRefusal, id: Option<&RequestId>) -> Refusal {
@@ -167,14 +175,16 @@ fn stateless(
     }
     let connection =
         Connection { scopes: caller.scopes(), ..caller.connection(headers::of_request(head.headers)) };
-    let driver = endpoint.open_driver(connection);
+    let driver = endpoint.open_driver(&caller.observed, connection);
+    driver.observed().negotiated(|| version.parse().ok());
     driver.note(missing_accept(accept, AcceptRule::StatelessPost));
     if listens {
         endpoint.add_listener(&driver);
     }
     let request = id_of(&incoming).cloned();
-    let received =
-        driver.exchange(usize::MAX, |engine, now, exchange| engine.incoming(now, exchange, incoming));
+    let received = driver.exchange(&caller.observed, usize::MAX, |engine, now, exchange| {
+        engine.incoming(now, exchange, incoming);
+    });
     let received = received.ok_or_else(too_many_streams)?;
     Ok(Step::respond(endpoint, received, Lifecycle::PerRequest, |stream| {
         let guard = CancelOnDrop { driver: driver.clone(), exchange: stream.exchange };
@@ -206,7 +216,7 @@ fn in_session(
     let receive = |engine: &mut ServerEngine, now, exchange| engine.incoming(now, exchange, incoming);
     let mode = match route {
         PostRoute::Message => {
-            driver.receive(receive);
+            driver.receive(&caller.observed, receive);
             // After `initialized` a client may be silent for long.
             driver.shrink();
             return Ok(Step::accepted());
@@ -214,7 +224,9 @@ fn in_session(
         PostRoute::Request(mode) => *mode,
         _ => ResponseMode::StreamAfterDelay,
     };
-    let received = driver.exchange(endpoint.options.max_streams, receive).ok_or_else(too_many_streams)?;
+    let received = driver
+        .exchange(&caller.observed, endpoint.options.max_streams, receive)
+        .ok_or_else(too_many_streams)?;
     if let PostRoute::Batch { has_requests: false } = route {
         return Ok(match received {
             Received::Response(answer) => Step::Respond(endpoint.json(StatusCode::BAD_REQUEST, answer.json)),
@@ -244,10 +256,12 @@ fn initialize(
     incoming: Incoming<'_>,
 ) -> Result<Step, Refusal> {
     scopes::check(endpoint, caller, head, None, &incoming)?;
-    let driver = endpoint.open_driver(caller.connection(headers::of_session(&head.headers)));
+    let driver =
+        endpoint.open_driver(&caller.observed, caller.connection(headers::of_session(&head.headers)));
     driver.note(missing_accept(accept, AcceptRule::Post));
-    let received =
-        driver.exchange(usize::MAX, |engine, now, exchange| engine.incoming(now, exchange, incoming));
+    let received = driver.exchange(&caller.observed, usize::MAX, |engine, now, exchange| {
+        engine.incoming(now, exchange, incoming);
+    });
     // The engine answers `initialize` itself, without a handler.
     let Some(Received::Response(answer)) = received else {
         return Err(Refusal::internal("the session cannot be opened"));

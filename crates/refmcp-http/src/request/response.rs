@@ -13,6 +13,7 @@ use refmcp_proto::jsonrpc::encode::{self, ResponseId};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_proto::revision::Lifecycle;
 use refmcp_server::backplane::{OpenStreamOutcome, ReadFrom};
+use refmcp_server::transport::Observed;
 
 use crate::endpoint::EndpointState;
 use crate::refusal::{Reason, Refusal};
@@ -33,16 +34,24 @@ pub(crate) struct Exchange {
 impl Exchange {
     /// Waits for the first message and responds with JSON if it is the answer, else with a stream. A request that cannot
     /// be answered is cancelled.
-    pub(crate) async fn response(self, endpoint: &Arc<EndpointState>) -> Result<Response, Refusal> {
+    pub(crate) async fn response(
+        self,
+        endpoint: &Arc<EndpointState>,
+        observed: Observed,
+    ) -> Result<Response, Refusal> {
         let (driver, exchange) = (self.driver.clone(), self.stream.exchange);
-        let response = self.json_or_sse(endpoint).await;
+        let response = self.json_or_sse(endpoint, observed).await;
         if response.is_err() {
             driver.cancel_exchange(exchange);
         }
         response
     }
 
-    async fn json_or_sse(self, endpoint: &Arc<EndpointState>) -> Result<Response, Refusal> {
+    async fn json_or_sse(
+        self,
+        endpoint: &Arc<EndpointState>,
+        observed: Observed,
+    ) -> Result<Response, Refusal> {
         let Self { driver, stream, request, lifecycle, format, mode, guard } = self;
         let answer = match mode {
             ResponseMode::Stream => stream.try_first_response(),
@@ -70,7 +79,7 @@ impl Exchange {
             }
             None => {
                 let source = EventSource::Stream(stream.attach());
-                return Ok(sse::response(endpoint, source, format, Vec::new(), guards));
+                return Ok(sse::response(endpoint, source, format, Vec::new(), guards, observed));
             }
         };
         let beginning = sse::priming_event(number, format);
@@ -79,7 +88,7 @@ impl Exchange {
         }
         match driver.read(number, ReadFrom::After(0)).await? {
             Some(Ok(reading)) => {
-                Ok(sse::response(endpoint, EventSource::Log(reading), format, beginning, guards))
+                Ok(sse::response(endpoint, EventSource::Log(reading), format, beginning, guards, observed))
             }
             _ if stream.is_over() => Ok(sse::whole(Vec::new())),
             _ => Err(Refusal::internal("the stream cannot be read")),

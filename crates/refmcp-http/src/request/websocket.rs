@@ -48,6 +48,7 @@ pub(crate) fn upgrade(
     endpoint.check_running()?;
     let mut connection = caller.connection(headers::of_session(&head.headers));
     connection.transport = "websocket";
+    connection.observed = caller.observed.open("websocket");
     // One token for all messages.
     connection.scopes = caller.scopes();
     let token = caller.token.clone();

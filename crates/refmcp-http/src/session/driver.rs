@@ -11,10 +11,11 @@ use refmcp_server::backplane::{
     AttachOutcome, Backplane, OpenStreamOutcome, PostKey, ReadFrom, SessionId, StreamKey, StreamNumber,
     StreamReader, Unavailable,
 };
-use refmcp_server::transport::EngineDriver;
+use refmcp_server::transport::{EngineDriver, Observed};
 use refmcp_server::{SessionParts, SessionService, Timestamp};
 
 use crate::refusal::{Reason, Refusal};
+use crate::request::observed::ObservedRequest;
 use crate::session::shared::SharedSession;
 use crate::session::streams::{Received, Streams};
 use crate::stream::response_stream::{GET_STREAM, ResponseStream};
@@ -112,12 +113,13 @@ impl SessionDriver {
     /// Receives what has a response; nothing while `max_streams` others wait for theirs.
     pub(crate) fn exchange(
         &self,
+        observed: &ObservedRequest,
         max_streams: usize,
         receive: impl FnOnce(&mut ServerEngine, Timestamp, ExchangeId),
     ) -> Option<Received> {
         let begun = Cell::new(None);
         self.0.receive(
-            None,
+            observed.body().as_deref(),
             |engine, streams, now| {
                 begun.set(streams.begin_exchange(max_streams));
                 if let Some(exchange) = begun.get() {
@@ -129,8 +131,12 @@ impl SessionDriver {
     }
 
     /// Receives what has no response, or has it on the GET stream.
-    pub(crate) fn receive(&self, receive: impl FnOnce(&mut ServerEngine, Timestamp, ExchangeId)) {
-        self.0.receive(None, |engine, _, now| receive(engine, now, GET_STREAM), |_| ());
+    pub(crate) fn receive(
+        &self,
+        observed: &ObservedRequest,
+        receive: impl FnOnce(&mut ServerEngine, Timestamp, ExchangeId),
+    ) {
+        self.0.receive(observed.body().as_deref(), |engine, _, now| receive(engine, now, GET_STREAM), |_| ());
     }
 
     /// Records what is wrong with a request beside its message, such as a missing header.
@@ -205,6 +211,11 @@ impl SessionDriver {
                 streams.get_stream().detach_reader();
             }
         });
+    }
+
+    /// Where messages of the session are reported.
+    pub(crate) fn observed(&self) -> &Observed {
+        &self.0.service().session().connection().observed
     }
 
     /// Frees memory that is not needed while the session is silent.

@@ -104,6 +104,7 @@ impl Sessions {
         let Some(session) = self.open.read().get(id).filter(matches).cloned() else {
             return Err(Refusal::unknown_session("there is no such session"));
         };
+        caller.observed.join(session.driver.observed());
         let now = self.clock.now().as_millis();
         session.used.store(now, Ordering::Relaxed);
         self.report_use(&session, now);
@@ -127,9 +128,10 @@ impl Sessions {
         });
     }
 
-    /// Ends a session, at all replicas.
-    pub(crate) fn close(&self, id: &SessionId) {
+    /// Ends a session, at all replicas, for this reason.
+    pub(crate) fn close(&self, id: &SessionId, why: &str) {
         if let Some(session) = self.drop_local(id) {
+            session.driver.observed().closed(&why);
             self.forget(id.clone(), session.shared.as_ref().map(|shared| shared.topic.clone()));
         }
     }
@@ -181,14 +183,14 @@ impl Sessions {
                 // Another replica may know more.
                 self.refresh(&session).await;
                 if !driver.is_ready() {
-                    self.close(&session.id);
+                    self.close(&session.id, "the session was not used");
                 }
             } else if silent >= millis(self.session_timeout) && !in_use {
                 // A shared one may be in use elsewhere; where it is not, the backplane forgets it.
                 if session.shared.is_some() {
                     self.drop_local(&session.id);
                 } else {
-                    self.close(&session.id);
+                    self.close(&session.id, "the session was not used");
                 }
             } else if in_use {
                 self.report_use(&session, now);
@@ -267,6 +269,8 @@ impl EndpointState {
         driver: SessionDriver,
         shared: Option<Arc<SharedSession>>,
     ) -> Result<Arc<HttpSession>, Refusal> {
+        driver.observed().set_session(id.reveal());
+        driver.observed().negotiated(|| driver.session_rules().map(|rules| rules.revision));
         let now = self.clock.now().as_millis();
         let mut open = self.sessions.open.write();
         if let Some(session) = open.get(&id) {

@@ -203,7 +203,8 @@ mod tests {
         let backplane = Arc::new(MemoryBackplane::default());
         let server = Server::builder("replica", "1").build().unwrap();
         let endpoint = Endpoint::builder(server).backplane(backplane.clone()).build().inner;
-        let caller = Caller { client: Client::default(), token: None, origin: None };
+        let caller =
+            Caller { client: Client::default(), token: None, origin: None, observed: Default::default() };
         let (transport, other) = (SessionTransport::Streamable, SessionTransport::HttpSse);
         for (principal, kept, adopted) in
             [(Some("alice".into()), transport, false), (None, other, false), (None, transport, true)]

@@ -14,6 +14,7 @@ use futures_util::stream::unfold;
 use refmcp_proto::frame::{SseEvent, encode_comment, encode_event};
 use refmcp_proto::revision::Resumption;
 use refmcp_server::backplane::{EventKind, ReadOutcome, StreamNumber, StreamReader, Unavailable};
+use refmcp_server::transport::Observed;
 use tokio::time::Instant;
 
 use crate::deadline::Deadline;
@@ -75,10 +76,12 @@ pub(crate) fn response(
     format: SseFormat,
     beginning: Vec<u8>,
     guards: impl Send + 'static,
+    observed: Observed,
 ) -> Response {
     let (endpoint, sent, deadline) = (endpoint.clone(), Instant::now(), Deadline::default());
     let _guards: Box<dyn Send> = Box::new(guards);
-    let state = Events { endpoint, source, format, beginning, ended: false, sent, deadline, _guards };
+    let state =
+        Events { endpoint, source, format, beginning, observed, ended: false, sent, deadline, _guards };
     let chunks = unfold(state, |mut events| async move {
         let chunk = events.next().await?;
         events.sent = Instant::now();
@@ -93,6 +96,7 @@ struct Events {
     source: EventSource,
     format: SseFormat,
     beginning: Vec<u8>,
+    observed: Observed,
     ended: bool,
     /// When a chunk was last sent.
     sent: Instant,
@@ -113,14 +117,14 @@ impl Events {
             let due = self.sent + self.format.keep_alive.min(YEAR);
             tokio::select! {
                 biased;
-                more = self.source.next(true, &mut chunk, self.format) => more,
+                more = self.source.next(true, &mut chunk, self.format, &self.observed) => more,
                 () = poll_fn(|context| self.deadline.poll(due, context)) => {
                     encode_comment(&mut chunk, "alive");
                     true
                 }
             }
         } else {
-            self.source.next(false, &mut chunk, self.format).await
+            self.source.next(false, &mut chunk, self.format, &self.observed).await
         };
         self.ended = !more;
         (more || !chunk.is_empty()).then(|| chunk.into())
@@ -130,13 +134,16 @@ impl Events {
 impl EventSource {
     /// Writes the events that are there, or waits for some; returns whether more may follow. Dropping the future loses
     /// nothing: events are written only after waiting.
-    async fn next(&mut self, wait: bool, out: &mut Vec<u8>, format: SseFormat) -> bool {
+    async fn next(&mut self, wait: bool, out: &mut Vec<u8>, format: SseFormat, observed: &Observed) -> bool {
         match self {
             Self::Stream(reader) => {
                 let mut next = if wait { reader.next().await } else { reader.try_next() };
                 loop {
                     match next {
-                        Next::Message(message) => write_message(out, None, &message.json),
+                        Next::Message(message) => {
+                            observed.sent(&message.json);
+                            write_message(out, None, &message.json);
+                        }
                         Next::Wait => return true,
                         Next::End | Next::Lost => return false,
                     }
@@ -148,7 +155,7 @@ impl EventSource {
             }
             Self::Log(reader) => {
                 let read = if wait { reader.next().await } else { reader.try_next().await };
-                write_logged(out, reader.stream().number, format, read)
+                write_logged(out, reader.stream().number, format, read, observed)
             }
         }
     }
@@ -160,12 +167,14 @@ fn write_logged(
     stream: StreamNumber,
     format: SseFormat,
     read: Result<ReadOutcome, Unavailable>,
+    observed: &Observed,
 ) -> bool {
     match read {
         Ok(ReadOutcome::Events(events)) => {
             let mut more = true;
             for event in events {
                 let id = format.ids.then(|| event_id(stream, event.seq));
+                observed.sent(&event.bytes);
                 write_message(out, id.as_deref(), &event.bytes);
                 more = event.kind == EventKind::Event;
             }

@@ -16,6 +16,7 @@ mod isolation;
 mod logs;
 mod malformed_http;
 mod mounted;
+mod observer;
 mod ops_listener;
 mod policy;
 mod prometheus_format;

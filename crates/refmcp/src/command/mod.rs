@@ -11,10 +11,23 @@ pub(crate) mod servers;
 pub(crate) mod stdio;
 pub(crate) mod trust;
 
+use std::sync::Arc;
+
+use anyhow::Result;
 use refmcp_reference::Options;
-use refmcp_server::Timeouts;
+use refmcp_server::{ServerBuilder, Timeouts};
 
 use crate::args::{Policy, Profile, ServerOptions};
+use crate::trace::Tracer;
+
+/// What of the options is for any server.
+fn configure(options: &ServerOptions) -> Result<impl FnOnce(ServerBuilder) -> ServerBuilder + use<>> {
+    let (grace, tracer) = (options.grace, Tracer::new(options.trace.as_deref(), false)?);
+    Ok(move |builder: ServerBuilder| match tracer {
+        Some(tracer) => builder.grace(grace).observer(Arc::new(tracer)),
+        None => builder.grace(grace),
+    })
+}
 
 /// The reference server's options, as they were typed.
 fn reference_options(options: ServerOptions) -> Options {

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use tokio::runtime;
 
-use super::reference_options;
+use super::{configure, reference_options};
 use crate::args::ServerOptions;
 
 /// Threads for handlers beyond one for each core: some may block, and the others still run.
@@ -19,8 +19,8 @@ pub(crate) fn run(options: ServerOptions) -> Result<()> {
         .context("cannot start threads")?;
     // Messages have a thread of their own, so that no handler can delay them.
     let messages = runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
-    let grace = options.grace;
-    let server = refmcp_reference::server_with(reference_options(options), |builder| builder.grace(grace))?;
+    let configure = configure(&options)?;
+    let server = refmcp_reference::server_with(reference_options(options), configure)?;
     let served = messages
         .block_on(async { server.stdio_with_handlers_on(handlers.handle().clone()).await.context("stdio") });
     // A handler that still computes must not keep the process alive.

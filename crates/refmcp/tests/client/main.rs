@@ -19,6 +19,7 @@ mod secrets;
 #[path = "../support/mod.rs"]
 mod support;
 mod timeouts;
+mod traces;
 mod watch;
 
 use support::{REFMCP, User};

@@ -128,6 +128,11 @@ pub(crate) struct ServerOptions {
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub(crate) ping_timeout: Duration,
 
+    /// Write every message and HTTP head in both directions to this file, as JSON lines with times; credentials in heads
+    /// are masked, and only you can read it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+
     /// How many seconds running calls may take to finish when the client leaves.
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(crate) grace: Duration,

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::addresses::{ListenAddress, ServerAddresses};
 use self::signals::Signals;
-use super::{reachable, reference_options};
+use super::{configure, reachable, reference_options};
 use crate::args::{OutputFormat, Policy, ServeOptions};
 
 pub(crate) fn run(options: ServeOptions) -> Result<()> {
@@ -37,7 +37,7 @@ async fn serve(options: ServeOptions) -> Result<()> {
     let (listener, at) = listen::open(&options, tls.as_ref()).await?;
     let mut http = http_options(&options, &at);
     let shutdown = Shutdown::new(options.shutdown_timeout).drain(options.listen.drain);
-    let (grace, output) = (options.server.grace, options.output);
+    let (configure, output) = (configure(&options.server)?, options.output);
     let public = options.listen.public_url.clone();
     let shown = match &at {
         ListenAddress::Address(address) => {
@@ -70,7 +70,7 @@ async fn serve(options: ServeOptions) -> Result<()> {
             all.insert(id.to_owned(), JsonObject::new().into());
         }
     };
-    let more = |builder: ServerBuilder| builder.grace(grace).capabilities(declare);
+    let more = |builder: ServerBuilder| configure(builder).capabilities(declare);
     let server = refmcp_reference::server_with(reference, more)?;
     let said = match output {
         OutputFormat::Text => addresses.banner(ops_shown.as_deref(), "Authorization", &about.lines),
