@@ -264,6 +264,12 @@ impl Client {
         }
     }
 
+    /// Waits until the next response to a request of the server is sent, from the moment this is called: a request that has
+    /// to come after the response waits for it.
+    pub fn response_sent(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.driver.responded.clone().notified_owned()
+    }
+
     /// Notifies the server that the roots have changed, where a function of the [`Host`](crate::Host) lists them.
     pub fn roots_changed(&self) {
         self.driver.notify(NotificationMethod::RootsListChanged.name());

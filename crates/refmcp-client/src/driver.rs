@@ -19,7 +19,7 @@ use refmcp_transport::Observed;
 use refmcp_transport::clock::Clock;
 use serde_json::Value;
 use tokio::runtime::Handle;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -55,6 +55,8 @@ pub(crate) struct ClientDriver {
     pub(crate) observed: Observed,
     pub(crate) cache: Mutex<ResponseCache>,
     open_state: watch::Sender<OpenState>,
+    /// Told when a response to a request of the server was sent.
+    pub(crate) responded: Arc<Notify>,
     clock: Clock,
     runtime: Handle,
     me: Weak<Self>,
@@ -96,6 +98,7 @@ impl ClientDriver {
             observed,
             cache: Mutex::default(),
             open_state: watch::Sender::new(OpenState::Opening),
+            responded: Arc::default(),
             clock: Clock::new(),
             runtime: Handle::current(),
             me: me.clone(),
@@ -301,6 +304,7 @@ impl ClientDriver {
             state.handlers.remove(&request);
             state.engine.respond(now, request, response);
         });
+        self.responded.notify_waiters();
     }
 
     /// Calls the engine again at its deadline.

@@ -160,7 +160,7 @@ impl Endpoint {
     pub fn router(&self) -> Router {
         let inner = &self.inner;
         let served = ROUTES.iter().filter(|route| inner.serves(route)).map(|route| route.target);
-        let paths = served.map(|target| inner.options.path.of(target));
+        let paths = served.map(|target| inner.options.path.of(target)).filter(|path| !path.is_empty());
         let extra = inner.extra_paths.iter().map(String::as_str);
         self.router_of(paths.chain([BELOW_METADATA]).chain(extra))
     }

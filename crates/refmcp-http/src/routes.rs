@@ -57,8 +57,10 @@ pub(crate) static ROUTES: [Route; 8] = [
 /// The path of the MCP endpoint, `/mcp` by default; its WebSocket is at `/ws` below it. Other routes are fixed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointPath {
+    /// Empty where it is not served, as the others.
     main: Arc<str>,
     websocket: Arc<str>,
+    events: Arc<str>,
 }
 
 /// A path that cannot be that of the MCP endpoint.
@@ -80,6 +82,28 @@ pub enum EndpointPathError {
 }
 
 impl EndpointPath {
+    /// A WebSocket at this path, and no other transport.
+    ///
+    /// # Errors
+    /// As parsing a path.
+    pub fn websocket_only(path: &str) -> Result<Self, EndpointPathError> {
+        let Self { main, .. } = path.parse()?;
+        Ok(Self { main: "".into(), websocket: main, events: "".into() })
+    }
+
+    /// HTTP+SSE with its stream at this path, and no other transport.
+    ///
+    /// # Errors
+    /// As parsing a path.
+    pub fn http_sse_only(path: &str) -> Result<Self, EndpointPathError> {
+        let events = if path == ROUTES[Target::Events as usize].path {
+            path.into()
+        } else {
+            path.parse::<Self>()?.main
+        };
+        Ok(Self { main: "".into(), websocket: "".into(), events })
+    }
+
     /// The path of the MCP endpoint.
     pub fn as_str(&self) -> &str {
         &self.main
@@ -95,6 +119,7 @@ impl EndpointPath {
         match target {
             Target::Mcp => &self.main,
             Target::WebSocket => &self.websocket,
+            Target::Events => &self.events,
             target => ROUTES[target as usize].path,
         }
     }
@@ -102,7 +127,8 @@ impl EndpointPath {
     /// The route of a path.
     pub(crate) fn route(&self, path: &str) -> Option<&'static Route> {
         let metadata = || is_below_metadata(path).then_some(&ROUTES[Target::Metadata as usize]);
-        ROUTES.iter().find(|route| self.of(route.target) == path).or_else(metadata)
+        // A request without a path is for none of them, nor for one that is not served.
+        ROUTES.iter().find(|route| !path.is_empty() && self.of(route.target) == path).or_else(metadata)
     }
 
     /// The target of a path; the MCP endpoint for unknown paths.
@@ -113,7 +139,8 @@ impl EndpointPath {
 
 impl Default for EndpointPath {
     fn default() -> Self {
-        Self { main: ROUTES[0].path.into(), websocket: ROUTES[1].path.into() }
+        let [main, websocket, events] = [0, 1, 2].map(|index: usize| ROUTES[index].path.into());
+        Self { main, websocket, events }
     }
 }
 
@@ -143,7 +170,7 @@ impl FromStr for EndpointPath {
                 return Err(EndpointPathError::Taken(path.to_owned()));
             }
         }
-        Ok(Self { main: path.into(), websocket: websocket.into() })
+        Ok(Self { main: path.into(), websocket: websocket.into(), events: Self::default().events })
     }
 }
 
@@ -170,6 +197,19 @@ mod tests {
         assert_eq!("/mcp".parse(), Ok(EndpointPath::default()));
         let root: EndpointPath = "/".parse().unwrap();
         assert_eq!((root.as_str(), root.websocket()), ("/", "/ws"));
+    }
+
+    #[test]
+    fn one_transport_can_be_served_alone() {
+        let socket = EndpointPath::websocket_only("/socket").unwrap();
+        assert_eq!(socket.target("/socket"), Target::WebSocket);
+        assert!(["/mcp", "/sse", "/ws", ""].iter().all(|path| socket.route(path).is_none()));
+        for path in ["/sse", "/events", "/"] {
+            let events = EndpointPath::http_sse_only(path).unwrap();
+            assert_eq!(events.target(path), Target::Events);
+            assert!(events.route("/messages").is_some() && events.route("/mcp").is_none());
+        }
+        assert!(EndpointPath::http_sse_only("/messages").is_err());
     }
 
     #[test]

@@ -253,6 +253,8 @@ fn words_that_make_no_sense_are_explained() {
         ("bridge --from http://h/ --to http://a --allow-origin app.example", "write https://app.example"),
         ("bridge --from stdio --to stdio", "needs the server's command"),
         ("bridge --from stdio --to a -- s", "two servers"),
+        ("bridge --from stdio --root /x -- s", "--root has no effect on a bridge"),
+        ("bridge --from stdio --total-timeout 5 -- s", "--total-timeout has no effect"),
         ("bridge --from named --to http://a", "expected stdio, or an address"),
         ("info a --protocol-version 1999", "neither auto, legacy, modern nor a revision: 2024-11-05"),
         ("info a --header x", "expected 'NAME: VALUE'"),

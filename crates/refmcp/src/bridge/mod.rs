@@ -1,90 +1,147 @@
-//! `refmcp bridge`: a client on one transport, a server on another, and every message passed on as it is.
+//! `refmcp bridge`: clients on one transport and a server on another.
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `crossing`, `hearing` | one conversation: a transport to the server, and which requests wait for answers |
-//! | `server_sink`, `first_words` | hearing the server, and finding out which transport it speaks |
-//! | `asked`, `learned`, `glance` | what is known of requests, of the session, of a single message |
-//! | `pipe`, `outbox` | a client at the end of a pipe |
-//! | `listen` | clients that come over HTTP or WebSocket |
-//! | `words` | what the bridge has to say itself |
+//! | `gateway` | a server of ours in front, and the client library behind it |
+//! | `upstream`, `params`, `listeners` | one connection to the server behind, the calls over it, and its notifications |
+//! | `stdio` | the client of the gateway that started this process |
 
-mod asked;
-mod crossing;
-mod first_words;
-mod glance;
-mod hearing;
-mod learned;
-mod listen;
-mod outbox;
-mod pipe;
-mod server_sink;
-mod words;
+mod gateway;
+mod listeners;
+mod params;
+mod stdio;
+mod upstream;
 
-use std::ops::Deref;
-use std::sync::Arc;
+use std::io::{Write, stdout};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use refmcp_client::observer::Observer;
-use refmcp_client::transport::Connector;
-use refmcp_transport::stdio::{left_alone, stdio};
+use anyhow::{Context, Result, bail};
+use refmcp_http::{Endpoint, EndpointPath, Listener, Options, Tls};
+use serde_json::json;
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
-use crate::args::{BridgeSide, ExitError, ExitReason, OutputFormat, SharedOptions};
-use crossing::{Over, Why};
+use crate::args::{BridgeListenOptions, UrlTransport, UsageError};
+use crate::command::client::{LastLines, fault};
+use gateway::Gateway;
+pub(crate) use gateway::Target;
+pub(crate) use stdio::serve_stdio;
 
-/// The server, and what observes the connections to it.
-#[derive(Debug, Clone)]
-pub(crate) struct Upstream {
-    pub(crate) connector: Arc<dyn Connector>,
-    pub(crate) observer: Option<Arc<dyn Observer>>,
-}
+/// Sessions of all clients: each may be a process.
+const MOST_SESSIONS: usize = 256;
+const MOST_CONNECTIONS: usize = 1024;
+/// How long exchanges may go on once the bridge is told to stop.
+const STOPPED_WITHIN: Duration = Duration::from_secs(2);
 
-impl Deref for Upstream {
-    type Target = Arc<dyn Connector>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.connector
-    }
-}
-
-/// Passes messages between clients that come from one side and a server on the other, until there are no more clients
-/// or it is told to stop. Where clients come over a listener, each has a connection to the server of its own.
-pub(crate) async fn run(
-    from: &BridgeSide,
-    to: Upstream,
-    options: &SharedOptions,
+/// Serves clients that come over a listener, until it is told to stop.
+pub(crate) async fn serve_listener(
+    front: &Front<'_>,
+    target: Target,
+    last_lines: &LastLines,
     stop: &CancellationToken,
 ) -> Result<()> {
-    match from {
-        BridgeSide::Stdio => from_stdio(to, options.timeout, stop).await,
-        BridgeSide::Listen { url, transport, listen: access } => {
-            let as_json = options.output == OutputFormat::Json;
-            listen::run(url, *transport, access, to, options.timeout, as_json, stop).await
+    let options = Options { path: front.path()?, ..front.options() };
+    let (listener, at) = front.bind().await?;
+    let gateway = Gateway::new(target, false);
+    let upstream = tokio::select! {
+        opened = gateway.open(None) => opened.map_err(|why| fault::of_connecting(&why, last_lines))?,
+        () = stop.cancelled() => return Ok(()),
+    };
+    let Some(facts) = upstream.facts() else { bail!("the server is not connected") };
+    let endpoint = Endpoint::builder(gateway.server(&facts)?).options(options).build();
+    drop(upstream);
+    front.announce(&at);
+    endpoint.serve(listener, stop.clone(), STOPPED_WITHIN).await;
+    gateway.close().await;
+    Ok(())
+}
+
+/// The address that clients come to, with the options of a listener.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Front<'a> {
+    pub(crate) url: &'a Url,
+    pub(crate) transport: UrlTransport,
+    pub(crate) listen: &'a BridgeListenOptions,
+    pub(crate) as_json: bool,
+}
+
+impl Front<'_> {
+    fn path(&self) -> Result<EndpointPath, UsageError> {
+        let path = self.url.path();
+        let path = match self.transport {
+            UrlTransport::Auto | UrlTransport::StreamableHttp => path.parse(),
+            UrlTransport::WebSocket => EndpointPath::websocket_only(path),
+            UrlTransport::Sse => EndpointPath::http_sse_only(path),
+        };
+        path.map_err(|fault| UsageError::new(format!("--from {}: {fault}", self.url)))
+    }
+
+    fn host(&self) -> &str {
+        self.url.host_str().unwrap_or("127.0.0.1")
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            hosts: self
+                .listen
+                .allow_host
+                .iter()
+                .map(String::as_str)
+                .chain([self.host()])
+                .map(Into::into)
+                .collect(),
+            origins: self.listen.allow_origin.clone(),
+            max_message_size: gateway::MAX_MESSAGE_SIZE,
+            stream_bytes: 2 * gateway::MAX_MESSAGE_SIZE,
+            session_bytes: 4 * gateway::MAX_MESSAGE_SIZE,
+            max_connections: MOST_CONNECTIONS,
+            max_sessions: MOST_SESSIONS,
+            require_version: false,
+            require_accept: false,
+            serve_duplicate_ids: true,
+            ..Options::default()
         }
     }
-}
 
-async fn from_stdio(to: Upstream, patience: Duration, stop: &CancellationToken) -> Result<()> {
-    let name = to.name();
-    let pipe = stdio(pipe::MAX_MESSAGE_SIZE).context("standard input and output cannot be used")?;
-    let alone = stop.child_token();
-    let watching = tokio::spawn(left_alone(alone.clone()));
-    let passed = pipe::run(pipe, to, patience, &alone).await;
-    watching.abort();
-    passed.map_err(|over| explain(&name, &over))
-}
+    fn tls(&self) -> Result<Option<Tls>> {
+        match (&self.listen.tls_cert, &self.listen.tls_key) {
+            (Some(certificate), Some(key)) => Ok(Some(Tls::from_files(certificate, key)?.only_http1())),
+            _ => Ok(None),
+        }
+    }
 
-/// Why the bridge ends, as the message on stderr and the exit code.
-fn explain(server: &str, over: &Over) -> anyhow::Error {
-    let Why::Server(why) = &over.why else {
-        return ExitError::new(ExitReason::Failed, over.why.to_string()).into();
-    };
-    tracing::debug!(reached = over.reached, "the server has ended it");
-    let reason = match why {
-        why if why.needs_authorization() => ExitReason::Authorization,
-        _ => ExitReason::Unreachable,
-    };
-    ExitError::new(reason, format!("{server}: {why}")).into()
+    /// The listener, and the address by which clients reach it.
+    async fn bind(&self) -> Result<(Listener, String)> {
+        let (tls, listener) = (self.tls()?, self.bind_tcp().await?);
+        let port = listener.local_addr().context("no address")?.port();
+        let at = self.shown(port);
+        let listener = match tls {
+            Some(tls) => Listener::tls(listener, tls),
+            None => listener.into(),
+        };
+        Ok((listener, at))
+    }
+
+    async fn bind_tcp(&self) -> Result<TcpListener> {
+        let at = format!("{}:{}", self.host(), self.url.port_or_known_default().unwrap_or_default());
+        TcpListener::bind(&at).await.with_context(|| format!("cannot listen on {at}"))
+    }
+
+    fn shown(&self, port: u16) -> String {
+        let prefix = if self.transport == UrlTransport::Sse { "sse+" } else { "" };
+        format!("{prefix}{}://{}:{port}{}", self.url.scheme(), self.host(), self.url.path())
+    }
+
+    fn announce(&self, at: &str) {
+        let banner = if self.as_json {
+            format!("{}\n", json!({ "version": env!("CARGO_PKG_VERSION"), "listening": at }))
+        } else {
+            format!("refmcp bridge is listening on {at}\n")
+        };
+        if let Err(fault) = stdout().write_all(banner.as_bytes()) {
+            // A closed stdout only loses the banner; clients are served all the same.
+            tracing::debug!(%fault, "the banner was not read");
+        }
+    }
 }

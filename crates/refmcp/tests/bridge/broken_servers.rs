@@ -17,7 +17,7 @@ fn after_the_welcome(status: &'static str, head: &'static str, body: &'static st
         match message["method"].as_str() {
             Some("initialize") => {
                 let result = json!({
-                    "protocolVersion": message["params"]["protocolVersion"], "capabilities": {},
+                    "protocolVersion": message["params"]["protocolVersion"], "capabilities": { "tools": {} },
                     "serverInfo": { "name": "strange", "version": "1" },
                 });
                 let welcome = json!({ "jsonrpc": "2.0", "id": message["id"], "result": result });
@@ -35,9 +35,12 @@ fn after_the_welcome(status: &'static str, head: &'static str, body: &'static st
 #[test]
 fn a_lost_session_ends_the_bridge() {
     let mut client = Client::with(Version::Session("2025-11-25"), after_the_welcome("404 Not Found", "", ""));
-    let answer = client.ask("tools/list", &json!({}));
-    let message = answer["error"]["message"].as_str().unwrap_or_default();
-    assert!(message.contains("no longer knows the session"), "{answer}");
+    // A session that is lost is opened once more.
+    for _ in 0..2 {
+        let answer = client.ask("tools/list", &json!({}));
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("no longer knows the session"), "{answer}");
+    }
     let exit = client.process.exit();
     assert_eq!(exit.status.code(), Some(4), "{exit:?}");
     assert!(exit.errors.contains("no longer knows the session"), "{exit:?}");
@@ -94,11 +97,14 @@ fn a_server_that_needs_authorization_ends_the_bridge() {
 }
 
 #[test]
-fn a_server_that_refuses_what_it_does_not_know_can_be_asked_for_a_session() {
+fn a_server_with_sessions_serves_clients_without_and_with() {
     let process = after_the_welcome("400 Bad Request", "", "what?");
     process.send_line(Version::Stateless.request("probe", "server/discover", &json!({})));
     let answer: Value = serde_json::from_str(&process.next_line().unwrap()).unwrap();
     assert_eq!(answer["id"], "probe", "{answer}");
+    assert_eq!(answer["result"]["capabilities"], json!({ "tools": {} }), "{answer}");
+    process.send_line(Version::Stateless.request("list", "tools/list", &json!({})));
+    let answer: Value = serde_json::from_str(&process.next_line().unwrap()).unwrap();
     assert!(answer["error"]["message"].as_str().unwrap().contains("what?"), "{answer}");
     let mut client = Client::with(Version::Session("2025-11-25"), process);
     assert!(client.ask("tools/list", &json!({}))["error"].is_object());
@@ -111,7 +117,7 @@ fn a_server_that_speaks_neither_transport_is_out_of_reach() {
     process.send_line(Client::initialize("2025-11-25"));
     let answer: Value = serde_json::from_str(&process.next_line().unwrap()).unwrap();
     assert_eq!(answer["id"], "init", "{answer}");
-    assert!(answer["error"]["message"].as_str().unwrap().contains("HTTP+SSE"), "{answer}");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("older transport"), "{answer}");
     let exit = process.exit();
     assert_eq!(exit.status.code(), Some(4), "{exit:?}");
 }

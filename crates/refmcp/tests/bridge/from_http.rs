@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::listener::Listener;
-use crate::support::{Version, children_of, kill, text_of};
+use crate::support::{Process, Version, children_of, kill, program, text_of};
 use crate::{CHILD, SESSIONS};
 
 const HTTP: &str = "http://127.0.0.1:0/mcp";
@@ -147,16 +147,15 @@ fn pages_that_may_use_the_bridge_may_read_what_it_says() {
 }
 
 #[test]
-fn a_server_that_cannot_be_started_is_a_bad_gateway() {
-    let listener = Listener::open(HTTP, &["--", "/there/is/no/such/program"]);
-    let response = listener.send("POST", &[], &crate::support::Client::initialize("2025-11-25"));
-    assert_eq!(response.status, 502, "{}", response.head);
-    let answer = response.json();
-    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!("init"), &json!(-32603)), "{answer}");
+fn a_server_that_cannot_be_started_ends_the_bridge() {
+    let args = ["bridge", "--from", HTTP, "--", "/there/is/no/such/program"];
+    let exit = Process::spawn(program(&args)).exit();
+    assert_eq!(exit.status.code(), Some(4), "{exit:?}");
+    assert!(exit.lines.is_empty() && exit.errors.contains("cannot be started"), "{exit:?}");
 }
 
 #[test]
-fn a_session_ends_with_its_server() {
+fn a_server_that_dies_fails_its_calls_and_is_started_again() {
     let listener = Listener::open(HTTP, &CHILD);
     let session = [listener.session("2025-11-25")];
     let params = json!({
@@ -164,9 +163,10 @@ fn a_session_ends_with_its_server() {
     });
     let mut running = listener.send("POST", &session, &VERSION.request(1, "tools/call", &params));
     assert!(running.event().is_some());
-    kill(children_of(listener.process.id())[0]);
+    let servers = children_of(listener.process.id());
+    servers.iter().copied().for_each(kill);
     let answer = running.json();
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(-32603)), "{answer}");
-    let ping = VERSION.request(2, "ping", &json!({}));
-    assert!((0..2000).any(|_| listener.send("POST", &session, &ping).status == 404), "the session goes on");
+    let call = VERSION.call(2, "echo", &json!({ "message": "again" }));
+    assert_eq!(text_of(&listener.send("POST", &session, &call).json()), "again");
 }

@@ -77,7 +77,8 @@ fn input_required_results_are_retried() {
         let tool = "test_input_required_result_request_state";
         let asked = client.call(tool, &json!({}));
         let state = asked["result"]["requestState"].as_str().unwrap_or_else(|| panic!("{what}: {asked}"));
-        let given = json!({ "confirm": { "action": "accept", "content": { "ok": true } } });
+        let key = asked["result"]["inputRequests"].as_object().unwrap().keys().next().unwrap();
+        let given = json!({ key: { "action": "accept", "content": { "ok": true } } });
         let params = json!({ "name": tool, "arguments": {}, "requestState": state, "inputResponses": given });
         let answer = client.ask("tools/call", &params);
         assert_eq!(text_of(&answer), "state-ok", "{what}: {answer}");

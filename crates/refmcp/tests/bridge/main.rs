@@ -8,6 +8,7 @@ mod broken_servers;
 mod faults;
 mod from_http;
 mod from_stdio;
+mod gateway;
 mod listener;
 mod per_request;
 mod shutdown;

@@ -114,8 +114,10 @@ fn a_client_that_leaves_takes_its_server_along() {
     for from in FRONTS {
         let listener = Listener::open(from, &CHILD);
         let mut stays = client(&listener, Version::Session("2025-11-25"));
+        stays.is_served();
         let before = children_of(listener.process.id());
         let mut leaves = client(&listener, Version::Session("2025-11-25"));
+        leaves.is_served();
         let server = children_of(listener.process.id()).into_iter().find(|pid| !before.contains(pid));
         leaves.process.close_input();
         assert!(leaves.process.exit().status.success(), "{from}");

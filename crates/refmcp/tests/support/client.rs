@@ -137,6 +137,11 @@ impl Client {
         assert_eq!(text_of(&answer), word, "{answer}");
     }
 
+    /// Whether a notification of this method has come.
+    pub(crate) fn has_heard(&self, method: &str) -> bool {
+        self.early.iter().any(|message| message["method"] == method)
+    }
+
     /// Shows that nothing was said since, and nothing is on its way: an echo comes back first.
     pub(crate) fn hears_nothing(&mut self, why: &str) {
         self.is_served();

@@ -79,7 +79,9 @@ impl Response {
                 return None;
             }
             // Between the lines of events stand those of chunks.
-            if let Some(data) = line.strip_prefix("data: ") {
+            // The first event of a stream that can be resumed has no data.
+            let data = line.strip_prefix("data: ").filter(|data| !data.trim().is_empty());
+            if let Some(data) = data {
                 return Some(serde_json::from_str(data).unwrap_or_else(|error| panic!("{error}: {data}")));
             }
         }

@@ -44,7 +44,7 @@ pub(crate) enum ClientCommand {
     SetLevel { target: Target, level: LogLevel },
     /// Talk to servers, line by line; with none named, to all of the configuration file.
     Shell { targets: Vec<Target> },
-    /// Pass messages from one transport to another.
+    /// Serve clients of one transport and revision by a server of another.
     Bridge { from: BridgeSide, to: Target },
     /// Log in or out, or show the logins.
     Auth(AuthCommand),

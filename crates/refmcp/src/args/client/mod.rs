@@ -87,7 +87,7 @@ refmcp raw [OPTIONS] <TARGET> <METHOD> [JSON]
 refmcp shell [OPTIONS] [TARGET]...
        refmcp shell [OPTIONS] [TARGET]... -- <COMMAND>...", after_help = examples("refmcp shell"))]
     Shell(ShellArgs),
-    /// Pass messages from one transport to another.
+    /// Serve clients of one transport and revision by a server of another.
     #[command(override_usage = "\
 refmcp bridge [OPTIONS] --from <FROM> --to <TO>
        refmcp bridge [OPTIONS] --from <FROM> -- <COMMAND>...", after_help = examples("refmcp bridge"))]

@@ -113,6 +113,9 @@ pub(crate) struct SharedOptions {
 }
 
 impl SharedOptions {
+    /// The default of `--total-timeout`.
+    pub(crate) const TOTAL_TIMEOUT: Duration = Duration::from_secs(600);
+
     /// Whether every root is a folder; checked when a command runs, and not when its line is completed.
     pub(in crate::args) fn check_roots(&self) -> Result<(), UsageError> {
         match self.roots.iter().find(|root| !root.is_dir()) {

@@ -270,7 +270,25 @@ fn bridge(args: BridgeArgs) -> Result<(ClientCommand, SharedOptions), UsageError
             )));
         }
     };
+    check_effect(&args.connection.shared)?;
     Ok((ClientCommand::Bridge { from, to }, args.connection.shared))
+}
+
+/// Refuses options that have no effect on a bridge: the clients that it serves decide these things.
+fn check_effect(shared: &SharedOptions) -> Result<(), UsageError> {
+    let useless = [
+        ("--sampler", shared.sampler.is_some()),
+        ("--model", shared.model.is_some()),
+        ("--root", !shared.roots.is_empty()),
+        ("--log-level", shared.log_level.is_some()),
+        ("--total-timeout", shared.total_timeout != SharedOptions::TOTAL_TIMEOUT),
+    ];
+    match useless.into_iter().find(|(_, given)| *given) {
+        Some((option, _)) => {
+            Err(UsageError::new(format!("{option} has no effect on a bridge: its clients decide that")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Whether there is a certificate where one is needed, and only there.

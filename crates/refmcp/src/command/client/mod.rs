@@ -25,7 +25,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{BridgeSide, ClientCommand, ExitReason, OutputFormat, SharedOptions, Target, UsageError};
-use crate::bridge::Upstream;
+use crate::bridge;
 use crate::command::{auth, reachable};
 use crate::shell::signals::{Signal, Signals};
 use crate::ui::progress::Bars;
@@ -110,9 +110,22 @@ async fn carry_out(
             }
             let person = Person::new(shared, &Bars::hidden());
             let server = Servers::new(shared, &person)?.find(&to).await?;
-            let server = Upstream { connector: server.connector, observer: server.observer };
             reachable::warn_of_bridge(&from);
-            let done = crate::bridge::run(&from, server, shared, stopped).await;
+            let target = bridge::Target {
+                connector: server.connector,
+                observer: server.observer,
+                version: shared.protocol_version,
+                open_timeout: shared.timeout,
+                meta: shared.meta.iter().map(|(key, value)| (key.clone(), value.clone().into())).collect(),
+            };
+            let done = match &from {
+                BridgeSide::Stdio => bridge::serve_stdio(target, &server.last_lines, stopped).await,
+                BridgeSide::Listen { url, transport, listen } => {
+                    let as_json = shared.output == OutputFormat::Json;
+                    let front = bridge::Front { url, transport: *transport, listen, as_json };
+                    bridge::serve_listener(&front, target, &server.last_lines, stopped).await
+                }
+            };
             done.map(|()| ExitReason::Done)
         }
         command => match command.target() {

@@ -1,0 +1,201 @@
+//! The gateway's client that started this process, over standard input and output.
+//!
+//! The first message is read before the server is connected: an `initialize` says which client it is connected for, so one
+//! connection is enough.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use refmcp_client::observer::{Observed, Observer, Side};
+use refmcp_proto::jsonrpc::encode::{self, ResponseId};
+use refmcp_proto::jsonrpc::{Incoming, Limits, Message, decode};
+use refmcp_proto::model::InitializeParams;
+use refmcp_proto::peer::Peer;
+use refmcp_proto::revision::{Method, Revision, downgrade};
+use refmcp_server::Connection;
+use refmcp_transport::ConnectionEnd;
+use refmcp_transport::clock::Clock;
+use refmcp_transport::pipe::{Frame, FrameReader, FrameWriter};
+use refmcp_transport::stdio::{left_alone, stdio};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::gateway::{Gateway, MAX_MESSAGE_SIZE, Target, own_error};
+use crate::args::{ExitError, ExitReason};
+use crate::command::client::{LastLines, fault};
+
+/// How long calls may go on once the bridge is told to stop, and how long the client may take to read the last message.
+const STOPPED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Serves the process that started this one, until it closes its end, the server is lost or it is told to stop.
+pub(crate) async fn serve_stdio(
+    target: Target,
+    last_lines: &LastLines,
+    stop: &CancellationToken,
+) -> Result<()> {
+    let (reader, writer) = stdio(MAX_MESSAGE_SIZE).context("standard input and output cannot be used")?;
+    let stop = stop.child_token();
+    let _alone = AbortOnDropHandle::new(tokio::spawn(left_alone(stop.clone())));
+    let observed = observe(target.observer.clone());
+    let mut reader =
+        ObservedReader { reader, first: Vec::new(), is_peeked: false, observed: observed.clone() };
+    let mut writer = ObservedWriter { writer, observed };
+    let first = tokio::select! {
+        first = reader.peek() => first?,
+        () = stop.cancelled() => return Ok(()),
+    };
+    let Some(first) = first else { return Ok(()) };
+    let client = described_client(&first);
+    let gateway = Gateway::new(target, true);
+    let opened = tokio::select! {
+        opened = gateway.open(client.as_ref()) => opened,
+        () = stop.cancelled() => return Ok(()),
+    };
+    let upstream = match opened {
+        Ok(upstream) => upstream,
+        Err(why) => {
+            turn_away(&mut writer, &first, &why).await;
+            return Err(fault::of_connecting(&why, last_lines));
+        }
+    };
+    let Some(facts) = upstream.facts() else { bail!("the server is not connected") };
+    let server = gateway.server(&facts)?;
+    let connection = Connection { transport: "stdio", local: true, ..Connection::default() };
+    let serving = stop.child_token();
+    let until_lost = AbortOnDropHandle::new(tokio::spawn({
+        let (over, serving) = (upstream.over.clone(), serving.clone());
+        async move {
+            over.cancelled().await;
+            serving.cancel();
+        }
+    }));
+    let served = tokio::select! {
+        served = server.serve((reader, writer), connection, serving) => served,
+        () = async { stop.cancelled().await; tokio::time::sleep(STOPPED_WITHIN).await } => Ok(ConnectionEnd::ShutDown),
+    };
+    drop(until_lost);
+    let lost = upstream.ended().cloned();
+    gateway.close().await;
+    if let Some(why) = lost {
+        let needs_login =
+            matches!(&why, refmcp_client::OpenError::Transport(why) if why.needs_authorization());
+        let reason = if needs_login { ExitReason::Authorization } else { ExitReason::Unreachable };
+        let what = last_lines.added_to(&format!("{}: {why}", gateway.name()));
+        return Err(ExitError::new(reason, what).into());
+    }
+    served.map(drop).context("standard input and output")
+}
+
+fn observe(observer: Option<Arc<dyn Observer>>) -> Observed {
+    let open =
+        |observer| Observed::open(observer, Side::Server, "stdio", "standard input and output", Clock::new());
+    observer.map(open).unwrap_or_default()
+}
+
+/// The client that an `initialize` describes.
+fn described_client(message: &[u8]) -> Option<Peer> {
+    let Ok(Incoming::One(Message::Request(request))) = decode(message, &limits()) else { return None };
+    let known = Method::known(&request.method);
+    let params = request.params.text.filter(|_| known == Some(Method::Initialize))?;
+    let InitializeParams { protocol_version, mut capabilities, client_info, .. } =
+        serde_json::from_str(params).ok()?;
+    let revision = Revision::negotiate(&protocol_version);
+    downgrade::client_capabilities(revision.rules(), &mut capabilities);
+    Some(Peer { revision, capabilities, info: Some(client_info) })
+}
+
+fn limits() -> Limits {
+    Limits { max_message_size: MAX_MESSAGE_SIZE, ..Limits::default() }
+}
+
+/// Answers the first request with why there is no server.
+async fn turn_away(writer: &mut impl FrameWriter, first: &[u8], why: &impl std::fmt::Display) {
+    let Ok(Incoming::One(Message::Request(request))) = decode(first, &limits()) else { return };
+    let mut json = Vec::new();
+    if encode::error(&mut json, ResponseId::Id(&request.id), &own_error(why)).is_ok() {
+        writer.push(&json);
+    }
+    let telling = async { while writer.pending() > 0 && writer.flush().await.is_ok() {} };
+    // A client that does not read it sees the end of the process.
+    let _ = timeout(STOPPED_WITHIN, telling).await;
+}
+
+/// Reads messages as they are observed, and can look at the first without taking it.
+struct ObservedReader<R> {
+    reader: R,
+    /// The first message, while it was only looked at; empty where it was too long.
+    first: Vec<u8>,
+    is_peeked: bool,
+    observed: Observed,
+}
+
+impl<R: FrameReader> ObservedReader<R> {
+    /// The first message; `None` where the input ends before.
+    async fn peek(&mut self) -> io::Result<Option<Vec<u8>>> {
+        loop {
+            let frame = self.reader.next_frame().map(|frame| match frame {
+                Frame::Message(bytes) => bytes.to_vec(),
+                Frame::TooLong => Vec::new(),
+            });
+            if let Some(frame) = frame {
+                (self.first, self.is_peeked) = (frame.clone(), true);
+                return Ok(Some(frame));
+            }
+            if !self.reader.fill().await? {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+impl<R: FrameReader> FrameReader for ObservedReader<R> {
+    async fn fill(&mut self) -> io::Result<bool> {
+        self.reader.fill().await
+    }
+
+    fn next_frame(&mut self) -> Option<Frame<'_>> {
+        let frame = match std::mem::take(&mut self.is_peeked) {
+            true if self.first.is_empty() => Frame::TooLong,
+            true => Frame::Message(&self.first),
+            false => self.reader.next_frame()?,
+        };
+        match &frame {
+            Frame::Message(bytes) => self.observed.received(bytes),
+            Frame::TooLong => self.observed.too_long(MAX_MESSAGE_SIZE),
+        }
+        Some(frame)
+    }
+
+    fn partial(&self) -> &[u8] {
+        self.reader.partial()
+    }
+}
+
+/// Writes messages as they are observed.
+struct ObservedWriter<W> {
+    writer: W,
+    observed: Observed,
+}
+
+impl<W: FrameWriter> FrameWriter for ObservedWriter<W> {
+    fn push(&mut self, json: &[u8]) {
+        self.observed.sent(json);
+        self.writer.push(json);
+    }
+
+    fn pending(&self) -> usize {
+        self.writer.pending()
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush().await
+    }
+
+    async fn close(&mut self, end: ConnectionEnd) {
+        self.observed.closed(&format_args!("{end:?}"));
+        self.writer.close(end).await;
+    }
+}
