@@ -1,5 +1,8 @@
 //! `refmcp`: parses the command line and runs the command.
 
+// `eprintln!` panics where stderr cannot be written: `ui::output::print_aside` does not.
+#![warn(clippy::print_stderr)]
+
 mod args;
 mod arguments;
 mod bridge;

@@ -7,6 +7,7 @@ use refmcp_client::redact::{self, MASK};
 
 use super::{ExitReason, UsageError};
 use crate::ui::error::document;
+use crate::ui::output::print_aside;
 
 /// A usage error as one of clap, so that all are printed alike.
 pub(super) fn to_clap(error: &UsageError) -> clap::Error {
@@ -135,7 +136,7 @@ pub(super) fn print(error: &clap::Error, words: &[OsString]) -> std::io::Result<
     let what = paragraphs.next().unwrap_or(text);
     let tip = paragraphs.find_map(|paragraph| paragraph.strip_prefix("tip: "));
     let message = tip.map_or_else(|| what.to_owned(), |tip| format!("{what}; {tip}"));
-    eprintln!("{}", document(&message, ExitReason::Usage, None));
+    print_aside(&format!("{}\n", document(&message, ExitReason::Usage, None)));
     Ok(())
 }
 

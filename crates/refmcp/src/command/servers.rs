@@ -11,7 +11,7 @@ use crate::args::{ExitReason, ServersOptions, UrlTransport, UsageError};
 use crate::config::{self, Launch, Problem, ServerEntry, Severity};
 use crate::store::StateFolder;
 use crate::store::trust::{Trust, Verdict};
-use crate::ui::output::show;
+use crate::ui::output::{print_aside, show};
 use crate::ui::redact;
 use crate::ui::render::View;
 use crate::ui::render::table::Table;
@@ -31,11 +31,12 @@ pub(crate) fn run(options: &ServersOptions) -> Result<ExitReason> {
     };
     let listing = ServerListing::new(&files, &trust);
     if let Some(fault) = fault {
-        eprintln!("refmcp: what may be started is not known: {}", one_line(&format!("{fault:#}")));
+        let why = one_line(&format!("{fault:#}")).into_owned();
+        print_aside(&format!("refmcp: what may be started is not known: {why}\n"));
     }
     show(options.output, &listing, || {
         for problem in &listing.problems {
-            eprintln!("refmcp: {}", one_line(&problem.to_string()));
+            print_aside(&format!("refmcp: {}\n", one_line(&problem.to_string())));
         }
         listing.text(&View::for_stdout(false))
     })?;

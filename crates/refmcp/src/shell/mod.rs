@@ -18,6 +18,7 @@ mod servers;
 pub(crate) mod signals;
 
 use std::io::{self, IsTerminal};
+use std::pin::pin;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -31,6 +32,7 @@ use crate::command::client::{Person, Servers, fault};
 use crate::config::usual_files;
 use crate::logging;
 use crate::ui::error::{document, rpc_of};
+use crate::ui::output::{print_aside, reader_left};
 use crate::ui::progress::Bars;
 use crate::ui::redact::masked;
 use crate::ui::style::Paint;
@@ -159,12 +161,16 @@ async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason
         };
         shell.notices.say(format!("{}; `help` lists the commands\n", one_line(&connected)));
     }
+    let mut reader_left = pin!(reader_left());
     loop {
         shell.notices.shown().await;
         lines.ask(shell.prompt());
         let line = loop {
             tokio::select! {
+                // A line that is there is done first.
+                biased;
                 typed = lines.typed() => break typed,
+                () = &mut reader_left => return Ok(if is_typed { ExitReason::Done } else { failure }),
                 // The line editor handles ctrl-c itself.
                 signal = signals.next() => if !is_typed || signal != Signal::Interrupt {
                     return Err(fault::stopped(signal));
@@ -176,7 +182,7 @@ async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason
             Typed::Interrupted => continue,
             Typed::End if is_typed => {
                 // The line that was not typed ends here.
-                eprintln!();
+                print_aside("\n");
                 return Ok(ExitReason::Done);
             }
             Typed::End => return Ok(failure),
@@ -231,5 +237,5 @@ fn complain(shared: &SharedOptions, what: &str, reason: ExitReason, rpc: Option<
         format!("{}\n", document(what, reason, rpc))
     };
     // In one piece, so that nothing comes in between.
-    eprint!("{line}");
+    print_aside(&line);
 }

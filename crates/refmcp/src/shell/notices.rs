@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use rustyline::ExternalPrinter;
 use tokio::sync::oneshot;
 
+use crate::ui::output::print_aside;
 use crate::ui::progress::Bars;
 use crate::ui::redact::masked;
 
@@ -115,7 +116,7 @@ fn show_all(
                 // An editor that has left shows nothing, and the log is shown here as well.
                 let _ = above.print(text);
             }
-            None => bars.aside(|| eprint!("{text}")),
+            None => bars.aside(|| print_aside(&text)),
         }
     };
     for aside in texts {

@@ -1,11 +1,21 @@
-//! Standard output. A reader that leaves has read enough, and that is no fault.
+//! Standard output and stderr. A reader that leaves has read enough, and that is no fault.
 
 use std::io::{self, Write};
+#[cfg(unix)]
+use std::{io::IsTerminal, time::Duration};
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use tokio::sync::Notify;
 
 use crate::args::OutputFormat;
+
+/// A write to standard output found that its reader had left.
+static READER_LEFT: Notify = Notify::const_new();
+
+/// How often it is looked whether standard output still has a reader.
+#[cfg(unix)]
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Prints the result of a command that exchanges no messages: text for people, or one JSON document, in JSONL on one line.
 pub(crate) fn show(
@@ -42,9 +52,51 @@ pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
     write_wanted(&mut io::stdout().lock(), bytes)
 }
 
+/// Writes to stderr. Where that fails, there is no other place to tell of it, and it is no reason to end.
+pub(crate) fn print_aside(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// Waits until standard output has no reader any more: by the pipe itself where the system tells of it, else by a write.
+pub(crate) async fn reader_left() {
+    tokio::select! {
+        () = READER_LEFT.notified() => {}
+        () = pipe_broken() => {}
+    }
+}
+
+#[cfg(unix)]
+async fn pipe_broken() {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    // The end of a terminal is told by a signal.
+    if io::stdout().is_terminal() {
+        return std::future::pending().await;
+    }
+    loop {
+        let stdout = io::stdout();
+        let mut pipe = [PollFd::new(&stdout, PollFlags::empty())];
+        let found = poll(&mut pipe, Some(&Timespec::default()));
+        let [pipe] = pipe;
+        if found.is_ok() && pipe.revents().intersects(PollFlags::ERR | PollFlags::HUP) {
+            return;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+#[cfg(not(unix))]
+async fn pipe_broken() {
+    std::future::pending().await
+}
+
 fn write_wanted(output: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     match output.write_all(bytes).and_then(|()| output.flush()) {
-        Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => {
+            READER_LEFT.notify_one();
+            Ok(())
+        }
         other => other,
     }
 }

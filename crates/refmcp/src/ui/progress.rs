@@ -7,6 +7,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::Number;
 
+use super::output::print_aside;
 use super::redact::masked;
 use super::text::{one_line, truncate};
 
@@ -81,7 +82,7 @@ impl Bars {
         let text = &*masked(text);
         match &self.elsewhere {
             Some(say) => say(text),
-            None => self.aside(|| eprint!("{text}")),
+            None => self.aside(|| print_aside(text)),
         }
     }
 }

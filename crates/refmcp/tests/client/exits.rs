@@ -46,7 +46,9 @@ fn a_signal_that_ends_a_command_is_its_exit_code() {
         (&to_stdio, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n", "\"id\":1", false),
         (&listens, "", "listening on", false),
     ] {
-        for (name, code, said) in [("INT", 130, "interrupted"), ("TERM", 143, "terminated")] {
+        for (name, code, said) in
+            [("INT", 130, "interrupted"), ("TERM", 143, "terminated"), ("HUP", 129, "the terminal is gone")]
+        {
             let (ended, err) = code_after(&user, words, input, wait_for, name);
             assert_eq!(ended, code, "{words:?} {name}: {err}");
             assert_eq!(err.contains(said), speaks, "{words:?} {name}: {err}");
@@ -77,4 +79,26 @@ fn a_server_that_breaks_the_protocol_is_a_server_that_cannot_be_reached() {
         { ended }.stdin(Stdio::piped()).stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
     shell.stdin.take().unwrap().write_all(b"list tools\n").unwrap();
     assert_eq!(shell.wait().unwrap().code(), Some(4));
+}
+
+#[test]
+fn the_exit_code_is_the_same_where_stderr_cannot_be_written() {
+    let user = User::new();
+    let wrong_name = scripted(r#"{"tools":{}}"#, &[("tools/list", r#""result":{"tools":[]}"#)]);
+    let junk = format!("echo junk; {wrong_name}");
+    for (words, code) in [
+        (&["call", "http://127.0.0.1:9/mcp", "x"][..], 4),
+        (&["call", "-o", "json", "http://127.0.0.1:9/mcp", "x"], 4),
+        (&["list", "tools", "-o", "json"], 1),
+        (&["lst"], 1),
+        (&["call", "x", "--", "sh", "-c", &wrong_name], 1),
+        (&["list", "tools", "--", "sh", "-c", &junk], 0),
+        (&["shell", "--", "no-such-program"], 4),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = user.command(words);
+        let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(writer).status().unwrap();
+        assert_eq!(status.code(), Some(code), "{words:?}");
+    }
 }

@@ -22,6 +22,7 @@ use super::models;
 use super::output::Printer;
 use crate::args::{ExitError, ExitReason, OutputFormat, SharedOptions, Target, TargetName, UrlTransport};
 use crate::ui::error::reworded;
+use crate::ui::output::print_aside;
 use crate::ui::progress::Bars;
 use crate::ui::render;
 use crate::ui::text::one_line;
@@ -147,7 +148,7 @@ impl Session {
     /// Says something about a result on stderr, before the result is shown; nothing where programs read it.
     pub(crate) fn remark(&self, what: &str) {
         if self.printer.output() == OutputFormat::Text {
-            eprintln!("{what}");
+            print_aside(&format!("{what}\n"));
         }
     }
 

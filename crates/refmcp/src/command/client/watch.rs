@@ -13,6 +13,7 @@ use super::output;
 use super::session::Session;
 use crate::args::{ExitError, ExitReason, OutputFormat};
 use crate::ui::error::rpc_of;
+use crate::ui::output::reader_left;
 use crate::ui::suggest::nearest;
 use crate::ui::text::{multi_line, one_line};
 use refmcp_proto::revision::Method;
@@ -26,7 +27,7 @@ pub(crate) const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 /// How often a server with sessions is asked whether it is there.
 const ASKED_EVERY: Duration = Duration::from_secs(5);
 
-/// Shows changes until a signal comes or the server ends.
+/// Shows changes until a signal comes, the server ends or standard output has no reader.
 pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
     let mut events = session.events.subscribe();
     let client = &session.client;
@@ -95,6 +96,7 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
     tokio::select! {
         ended = listening => ended,
         shown = showing => shown,
+        () = reader_left() => Ok(()),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::args::{ExitError, ExitReason, InstallOptions, UsageError, join_words}
 use crate::config::{ConfigHost, ConfigScope, Platform};
 use crate::store::StateFolder;
 use crate::store::installs::{self, Change};
-use crate::ui::output::{print, show};
+use crate::ui::output::{print, print_aside, show};
 use crate::ui::style::Paint;
 use crate::ui::terminal::Terminal;
 use crate::ui::text::one_line;
@@ -192,8 +192,8 @@ fn agreed(
     }
     let texts = [file.text.as_deref(), after].into_iter().flatten();
     if texts.flat_map(marks_of_secrets).any(|secret| diff.contains(&secret)) {
-        eprintln!(
-            "Careful: values of env and headers, arguments and URLs are shown above as they are in the file, secrets too."
+        print_aside(
+            "Careful: values of env and headers, arguments and URLs are shown above as they are in the file, secrets too.\n",
         );
     }
     if options.dry_run || options.yes {
@@ -208,7 +208,7 @@ fn agreed(
     };
     if is_json {
         // The document comes when everything is done; what is agreed to has to be seen before.
-        eprint!("{diff}");
+        print_aside(diff);
     }
     match terminal.confirm(question) {
         Ok(true) => Ok(true),
