@@ -13,9 +13,12 @@ use crate::scope::Scopes;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AccessError {
-    /// No credentials, or of an unknown scheme.
+    /// No credentials.
     #[error("a token is needed here")]
     NoCredentials,
+    /// Credentials of a scheme that is not accepted. The challenge is the one without credentials.
+    #[error("credentials of this scheme are not accepted; a token is needed here")]
+    Scheme,
     /// Malformed credentials.
     #[error("{0}")]
     Malformed(&'static str),
@@ -61,6 +64,7 @@ impl AccessError {
             Self::InsufficientScope(_) => StatusCode::FORBIDDEN,
             Self::Undecided => StatusCode::SERVICE_UNAVAILABLE,
             Self::NoCredentials
+            | Self::Scheme
             | Self::Token(_)
             | Self::Inactive
             | Self::ProofRequired
@@ -69,10 +73,10 @@ impl AccessError {
         }
     }
 
-    /// The error code; without credentials there is none.
+    /// The error code; without credentials of an accepted scheme there is none.
     pub fn error(&self) -> Option<&'static str> {
         match self {
-            Self::NoCredentials | Self::Undecided => None,
+            Self::NoCredentials | Self::Scheme | Self::Undecided => None,
             Self::Malformed(_) => Some("invalid_request"),
             Self::Token(_) | Self::Inactive | Self::ProofRequired | Self::NotBound => Some("invalid_token"),
             Self::Proof(ProofError::Nonce) => Some("use_dpop_nonce"),

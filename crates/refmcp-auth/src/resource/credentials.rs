@@ -59,8 +59,7 @@ fn read<'a>(value: &'a [u8], headers: &'a HeaderMap) -> Result<PresentedToken<'a
         bearer if bearer.eq_ignore_ascii_case("Bearer") => TokenType::Bearer,
         dpop if dpop.eq_ignore_ascii_case("DPoP") => TokenType::Dpop,
         "" => return Err(malformed),
-        // Credentials of another scheme count as none.
-        _ => return Err(AccessError::NoCredentials),
+        _ => return Err(AccessError::Scheme),
     };
     let token = token.trim_start_matches(' ');
     if !is_token68(token) {
@@ -185,10 +184,10 @@ mod tests {
     }
 
     #[test]
-    fn unknown_schemes_count_as_no_credentials() {
+    fn unknown_schemes_are_told_from_no_credentials() {
         assert_eq!(of("/mcp", &[]), Err(AccessError::NoCredentials));
-        assert_eq!(of("/mcp", &[("authorization", "Basic YTpi")]), Err(AccessError::NoCredentials));
-        assert_eq!(of("/mcp", &[("authorization", "Negotiate")]), Err(AccessError::NoCredentials));
+        assert_eq!(of("/mcp", &[("authorization", "Basic YTpi")]), Err(AccessError::Scheme));
+        assert_eq!(of("/mcp", &[("authorization", "Negotiate")]), Err(AccessError::Scheme));
         assert_eq!(of("/mcp", &[("cookie", "access_token=a")]), Err(AccessError::NoCredentials));
         assert_eq!(of("/mcp", &[("dpop", "proof")]), Err(AccessError::NoCredentials));
     }
@@ -219,7 +218,7 @@ mod tests {
             let fine = match denied {
                 AccessError::Malformed(_) => true,
                 // A tab is part of the scheme, which is then unknown.
-                AccessError::NoCredentials => pairs.iter().any(|(_, value)| value.contains('\t')),
+                AccessError::Scheme => pairs.iter().any(|(_, value)| value.contains('\t')),
                 _ => false,
             };
             assert!(fine, "{uri} {pairs:?}: {denied:?}");

@@ -18,8 +18,8 @@ use crate::routes::{ROUTES, Route, Target};
 /// Where `/healthz`, `/readyz` and `/metrics` are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OpsRoutes {
-    /// Beside the MCP endpoint. With a resource server `/metrics` requires an access token; the other two reveal nothing
-    /// that needs one, and load balancers have none.
+    /// Beside the MCP endpoint. With a resource server they require an access token, as the endpoint does; load balancers
+    /// have none and ask where they are separate.
     #[default]
     Public,
     /// By [`Endpoint::ops_router`] and [`Endpoint::serve_ops`] alone, without a token.
@@ -77,8 +77,12 @@ impl EndpointState {
 pub(crate) fn serve(endpoint: &EndpointState, target: Target) -> Result<Response, Refusal> {
     match target {
         Target::Health => Ok(plain("alive\n".to_owned())),
-        Target::Ready if endpoint.is_draining() => Err(Refusal::stopping()),
-        Target::Ready => endpoint.check_running().map(|()| plain("ready\n".to_owned())),
+        // That it is not ready is an answer to the question, and no refusal to be logged or counted.
+        Target::Ready if endpoint.is_draining() => Ok(Refusal::stopping().into_response()),
+        Target::Ready => Ok(match endpoint.check_running() {
+            Ok(()) => plain("ready\n".to_owned()),
+            Err(stopping) => stopping.into_response(),
+        }),
         Target::Metrics => {
             let sessions = endpoint.sessions.count();
             let text = endpoint.metrics.text(&endpoint.options.path, &sessions, &endpoint.server);

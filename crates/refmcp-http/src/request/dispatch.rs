@@ -155,9 +155,7 @@ impl EndpointState {
             return Ok(cors::preflight(route.methods, &head.headers));
         }
         match (route.target, &self.options.resource_server) {
-            (Target::Health | Target::Ready, _) | (Target::Metrics, None) => {
-                health::serve(self, route.target)
-            }
+            (target, None) if target.is_ops() => health::serve(self, target),
             (Target::Metadata, Some(resource_server)) => resource_server.metadata_response(&head),
             (Target::Metadata, None) => Err(Refusal::not_found()),
             // Boxed: without a resource server, connections need no memory for it.

@@ -43,7 +43,10 @@ impl Listener {
                 tracing::info!(target: "refmcp::http", address, tls, "listening");
             }
             #[cfg(unix)]
-            Kind::Unix(_) => tracing::info!(target: "refmcp::http", "listening on a Unix socket"),
+            Kind::Unix(socket) => {
+                let path = tracing::field::display(socket.path().display());
+                tracing::info!(target: "refmcp::http", path, "listening on a Unix socket");
+            }
         }
     }
 

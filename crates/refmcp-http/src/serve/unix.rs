@@ -20,7 +20,7 @@ const TRIES: (u32, Duration) = (200, Duration::from_millis(10));
 #[derive(Debug)]
 pub struct UnixSocket {
     listener: UnixListener,
-    _file: SocketFile,
+    file: SocketFile,
 }
 
 /// A path that cannot be listened on.
@@ -59,7 +59,11 @@ impl UnixSocket {
         // Clients can connect only after `listen`.
         fs::set_permissions(path, Permissions::from_mode(mode & 0o777)).map_err(failed)?;
         let listener = socket.listen(BACKLOG).map_err(failed)?;
-        Ok(Self { listener, _file: file })
+        Ok(Self { listener, file })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.file.path
     }
 
     pub(super) async fn accept(&self) -> io::Result<UnixStream> {

@@ -1,10 +1,14 @@
 //! The log at its most verbose level: without secrets of clients, and without long inputs.
 
+use std::time::Duration;
+
+use refmcp_http::Shutdown;
 use refmcp_testkit::log::LogBuffer;
 use refmcp_testkit::paused::PausedTime;
 use serde_json::json;
 
 use crate::http_sse;
+use crate::shutdown::{ending_by, until_not_ready};
 use crate::support::{Client, LATEST_SESSION, STATELESS, Site, initialize_params, request};
 
 /// The longest line and the longest response that a long input may lead to.
@@ -135,6 +139,21 @@ async fn operators_see_the_start_the_stop_and_every_refusal() {
 }
 
 #[tokio::test(flavor = "current_thread")]
+async fn that_the_server_is_not_ready_is_an_answer_and_no_refusal() {
+    let log = logged("info", async |_| {
+        let shutdown = Shutdown::new(Duration::from_secs(10)).drain(Duration::from_secs(30));
+        let site = ending_by(&shutdown).await;
+        shutdown.trigger();
+        until_not_ready(&site).await;
+        assert_eq!(site.metric("refmcp_rejections_total{reason=\"stopping\"}").await, 0.0);
+        shutdown.trigger();
+        site.served.await.unwrap();
+    })
+    .await;
+    assert!(!log.contains("refused"), "{log}");
+}
+
+#[tokio::test(flavor = "current_thread")]
 async fn warnings_alone_have_no_refusals() {
     let log = logged("warn", async |site| {
         site.serves().await;
@@ -171,7 +190,7 @@ async fn a_flood_of_refusals_is_logged_in_part_and_counted() {
         }
         site.send("GET", "/mcp", &[("Host", "evil.example")], b"").await;
         // A line later says how many there were.
-        time.advance(std::time::Duration::from_secs(1)).await;
+        time.advance(Duration::from_secs(1)).await;
         site.send("GET", "/nothing", &[], b"").await;
     })
     .await;

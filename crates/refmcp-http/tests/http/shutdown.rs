@@ -63,7 +63,7 @@ async fn calls_that_take_too_long_are_cut() {
 }
 
 /// A site that ends with this shutdown.
-async fn ending_by(shutdown: &Shutdown) -> Site {
+pub(crate) async fn ending_by(shutdown: &Shutdown) -> Site {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (endpoint, told) = (Endpoint::builder(tools::server().0).build(), shutdown.clone());
@@ -72,7 +72,7 @@ async fn ending_by(shutdown: &Shutdown) -> Site {
 }
 
 /// Waits until the server says that it is not ready.
-async fn until_not_ready(site: &Site) {
+pub(crate) async fn until_not_ready(site: &Site) {
     for _ in 0..5000 {
         let reply = site.send("GET", "/readyz", &[], b"").await;
         if reply.status == 503 {

@@ -85,12 +85,12 @@ fn operators_have_an_address_of_their_own() {
 }
 
 #[test]
-fn with_tokens_the_metrics_take_one_and_health_does_not() {
+fn with_tokens_health_and_metrics_take_one() {
     let server = Logged::start(&["--auth", "builtin"]);
     let public = server.url("streamable HTTP").strip_suffix("/mcp").unwrap().to_owned();
-    assert_eq!(curl(&[&format!("{public}/healthz")]).0, "200");
-    assert_eq!(curl(&[&format!("{public}/readyz")]).0, "200");
-    assert_eq!(curl(&[&format!("{public}/metrics")]).0, "401");
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        assert_eq!(curl(&[&format!("{public}{path}")]).0, "401", "{path}");
+    }
     assert_eq!(server.log(), "", "a client without a token is no news");
     let wrong = ["-H", "Authorization: Bearer not-of-this-server", &format!("{public}/metrics")];
     assert_eq!(curl(&wrong).0, "401");
@@ -102,7 +102,9 @@ fn with_tokens_the_metrics_take_one_and_health_does_not() {
     );
 
     let server = Logged::start(&["--auth", "builtin", "--ops-addr", "127.0.0.1:0"]);
-    assert_eq!(curl(&[server.url("operations")]).0, "200");
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        assert_eq!(curl(&[&server.url("operations").replace("/metrics", path)]).0, "200", "{path}");
+    }
 }
 
 #[test]

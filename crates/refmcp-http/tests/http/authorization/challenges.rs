@@ -12,14 +12,14 @@ use crate::support::Site;
 use crate::support::http1::Reply;
 
 /// Routes without a token.
-const OPEN: [&str; 3] = ["/healthz", "/readyz", "/.well-known/oauth-protected-resource"];
+const OPEN: [&str; 1] = ["/.well-known/oauth-protected-resource"];
 
 /// The metadata path that a challenge on a path names.
 fn described(path: &str) -> &str {
     match path {
         "/mcp" | "/mcp/ws" | "/sse" => path,
         "/messages" => "/sse",
-        "/metrics" => "/mcp",
+        "/healthz" | "/readyz" | "/metrics" => "/mcp",
         other => panic!("{other} is new; say whose document its challenges lead to"),
     }
 }
@@ -27,6 +27,12 @@ fn described(path: &str) -> &str {
 #[tokio::test]
 async fn every_route_requires_a_token_or_is_listed_as_open() {
     let guarded = Guarded::open().await;
+    let bearer = guarded.bearer(json!({}));
+    for path in ["/healthz", "/readyz", "/metrics"] {
+        let reply = guarded.site.send("GET", path, &[("Authorization", &bearer)], b"").await;
+        assert_eq!(reply.status, 200, "{path}");
+    }
+    let fetched = guarded.issuers.fetches("");
     for route in Endpoint::routes() {
         for method in route.methods {
             let reply = guarded.site.send(method, route.path, &[], b"{}").await;
@@ -56,7 +62,7 @@ async fn every_route_requires_a_token_or_is_listed_as_open() {
         let exposed = asked.header("access-control-expose-headers").unwrap();
         assert!(exposed.contains("WWW-Authenticate") && exposed.contains("DPoP-Nonce"), "{exposed}");
     }
-    assert_eq!(guarded.issuers.fetches(""), 0, "nothing was fetched");
+    assert_eq!(guarded.issuers.fetches(""), fetched, "nothing was fetched");
     let refused = guarded.metric("refmcp_rejections_total{reason=\"unauthorized\"}").await;
     assert!(refused > 0.0);
 }
@@ -79,7 +85,7 @@ async fn a_refusal_leaves_the_connection_usable_or_says_that_it_does_not() {
     };
     let refused = late(100).await;
     assert_eq!((refused.status, refused.header("connection")), (401, None));
-    let next = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", guarded.site.address);
+    let next = format!("GET {} HTTP/1.1\r\nHost: {}\r\n\r\n", OPEN[0], guarded.site.address);
     assert_eq!(refused.again(next.as_bytes()).await.unwrap().status, 200);
     let refused = late(100_000).await;
     assert_eq!((refused.status, refused.header("connection")), (401, Some("close")));

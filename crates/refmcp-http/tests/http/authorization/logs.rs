@@ -99,9 +99,12 @@ async fn failed_authorization_is_a_warning_and_a_first_request_is_not() {
     let expired = guarded.bearer(json!({ "exp": 1 }));
     assert_eq!(guarded.ask(&[("Authorization", &expired)]).await.status, 401);
     assert_eq!(guarded.site.send("GET", "/metrics", &[("Authorization", &expired)], b"").await.status, 401);
+    assert_eq!(guarded.ask(&[("Authorization", "Basic bm9ib2R5OnNlY3JldA==")]).await.status, 401);
+    assert!(line("credentials of this scheme").contains("WARN"));
+    assert!(!kept.text().contains("bm9ib2R5OnNlY3JldA"), "{}", kept.text());
     assert_eq!(
         kept.text().matches("WARN refmcp::http: refused address=127.0.0.1").count(),
-        2,
+        3,
         "{}",
         kept.text()
     );
