@@ -21,6 +21,7 @@ pub mod clock;
 pub mod driver;
 pub mod engine_driver;
 pub mod file;
+pub mod header;
 pub mod memory;
 pub mod observer;
 pub mod pipe;

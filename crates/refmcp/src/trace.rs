@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use crate::store::append_private;
 use crate::ui::output::print;
+use crate::ui::redact::masked;
 
 /// Writes events to a file, and messages to standard output.
 #[derive(Debug)]
@@ -91,7 +92,8 @@ impl Observer for Tracer {
             let value = String::from_utf8_lossy(value);
             let before = fields.entry(*name).or_default();
             *before += if before.is_empty() { "" } else { ", " };
-            *before += redact::header(name, &value);
+            // The user may have given one of those that may be shown, with a secret in it.
+            *before += &masked(redact::header(name, &value));
         }
         self.write(line.member("headers", &fields), false);
     }

@@ -13,6 +13,7 @@ mod words;
 pub use self::url::{target, url};
 pub use secrets::Secrets;
 
+use refmcp_transport::header::is_public;
 use words::{Mode, masked};
 
 /// What stands in place of a secret.
@@ -54,18 +55,18 @@ pub fn command_line<S: AsRef<str>>(words: &[S]) -> String {
     joined(&self::words(words))
 }
 
-/// The value of an HTTP header field as it may be shown: masked where the name says that it is a secret.
+/// The value of an HTTP header field as it may be shown: masked unless the name says that it is no secret.
 ///
 /// ```
 /// use refmcp_client::redact;
 ///
 /// assert_eq!(redact::header("authorization", "Bearer hush"), "***");
+/// assert_eq!(redact::header("x-any-other", "hush"), "***");
 /// assert_eq!(redact::header("content-type", "application/json"), "application/json");
 /// ```
 pub fn header<'a>(name: &str, value: &'a str) -> &'a str {
-    const SECRET: [&str; 3] = ["dpop", "mcp-session-id", "sec-websocket-protocol"];
-    let is_secret = name::is_secret(name) || SECRET.iter().any(|it| name.eq_ignore_ascii_case(it));
-    if is_secret { MASK } else { value }
+    // An argument in `Mcp-Param-Token` has a public beginning.
+    if is_public(name) && !name::is_secret(name) { value } else { MASK }
 }
 
 /// Words as one line, quoted as for a shell.

@@ -2,15 +2,13 @@
 
 use refmcp_server::finding::Findings;
 use refmcp_server::model::{JsonObject, LogLevel};
+use refmcp_server::transport::header::is_public;
 use refmcp_server::{Call, CallError, Json, NoArguments, Tool};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::models;
-
-/// Headers that are never shown.
-const SECRET: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
 
 pub(super) fn tools() -> Vec<Tool> {
     let description = "Tells what the server knows of this client: revision, capabilities, transport, session, \
@@ -44,7 +42,7 @@ struct AboutMe {
     /// The rules that the request broke, or the connection it came on; absent where a session keeps them
     #[serde(skip_serializing_if = "Option::is_none")]
     findings: Option<Vec<Broken>>,
-    /// The headers that came with the connection
+    /// The headers that came with the connection, values only of those that hold no secrets
     headers: Vec<Header>,
 }
 
@@ -137,6 +135,6 @@ fn object(value: &impl Serialize) -> Option<JsonObject> {
 }
 
 fn header((name, value): &(String, String)) -> Header {
-    let secret = SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret));
-    Header { name: name.clone(), value: if secret { "(not shown)".to_owned() } else { value.clone() } }
+    let value = if is_public(name) { value } else { "(not shown)" };
+    Header { name: name.clone(), value: value.to_owned() }
 }

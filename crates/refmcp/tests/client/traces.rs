@@ -97,3 +97,35 @@ fn a_server_writes_refusals_and_no_secrets() {
     let refused = lines(&theirs).into_iter().find(|line| line["event"] == "refused").expect("a refusal");
     assert_eq!((&refused["status"], &refused["reason"]), (&403.into(), &"origin".into()));
 }
+
+#[test]
+fn headers_of_any_name_are_secrets_to_traces_and_to_about_me() {
+    let user = User::new();
+    let (ours, theirs) = (user.word("client.jsonl"), user.word("server.jsonl"));
+    let server = Server::start(&["--trace", &theirs]);
+    let configured = format!(
+        r#"{{"mcpServers": {{"there": {{"url": "http://{}/mcp", "headers": {{
+            "X-Session": "planted-1", "DD-Application": "planted-2"}}}}}}}}"#,
+        server.address
+    );
+    user.write("mcp.json", &configured);
+    let (url, socket) = (format!("http://{}/mcp", server.address), format!("ws://{}/mcp/ws", server.address));
+    let typed = ["-H", "X-Custom: planted-4", "-H", "X-Foo: planted-5", "-H", "X-Api-Key: planted-6"];
+    for target in ["there", &url, &socket] {
+        let came = user.run(&[&["call", target, "about_me", "--trace", &ours], &typed[..]].concat());
+        assert!(came.code == 0 && came.out.contains("x-foo"), "{came:?}");
+        assert!(!came.out.contains("planted"), "{}", came.out);
+    }
+    let came = user.run(&["info", &url, "--trace", &ours, "-H", "Accept-Language: planted-3"]);
+    assert_eq!(came.code, 0, "{came:?}");
+    let ours = fs::read_to_string(&ours).unwrap();
+    assert!(!ours.contains("planted"), "{ours}");
+    let posts = lines(&theirs).into_iter().filter(|line| line["method"] == "POST");
+    let headers: Vec<Value> = posts.map(|mut line| line["headers"].take()).collect();
+    assert!(headers.iter().any(|headers| headers["x-custom"] == "***" && headers["x-foo"] == "***"));
+    assert!(headers.iter().all(|headers| headers["content-type"] == "application/json"), "{headers:?}");
+    let theirs = fs::read_to_string(&theirs).unwrap();
+    for hidden in [1, 2, 4, 5, 6] {
+        assert!(!theirs.contains(&format!("planted-{hidden}")), "{theirs}");
+    }
+}
