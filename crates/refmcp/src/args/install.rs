@@ -53,6 +53,10 @@ pub(crate) struct InstallOptions {
     #[arg(long)]
     pub(crate) dry_run: bool,
 
+    /// Show secrets as they are in the file, instead of `***`: values of variables and headers, of arguments and in URLs.
+    #[arg(long)]
+    pub(crate) show_secrets: bool,
+
     /// Do not ask before the file is written.
     #[arg(long, short = 'y')]
     pub(crate) yes: bool,

@@ -60,29 +60,49 @@ fn a_change_is_shown_and_only_shown_when_that_is_all_that_is_wanted() {
 }
 
 #[test]
-fn it_is_said_when_secrets_are_shown() {
+fn secrets_are_written_and_not_shown() {
     let user = User::at_work();
-    let words = ["install", "cursor", "--dry-run", "--name", "a", "-e", "API_KEY=k", "--", "run"];
-    let came = user.run(&words);
-    assert!(came.code == 0 && came.err.contains("secrets too"), "{came:?}");
-    let words = ["install", "claude-desktop", "--dry-run", "--name", "a", "-H", "X-Key: k", "http://h/"];
-    let came = user.run(&words);
-    assert!(came.code == 0 && came.err.contains("secrets too"), "{came:?}");
-    for url in ["https://h/mcp?api_key=k", "https://me:k@h/mcp"] {
+    let neighbour =
+        "{\"mcpServers\": {\n\"b\": {\"url\": \"http://b/\", \"headers\": {\n\"X-Other\": \"HUSH\"\n}}}}\n";
+    for words in [
+        &["-e", "LOG=HUSH", "--", "run"][..],
+        &["--", "run", "--token", "HUSH"],
+        &["-H", "Authorization: Bearer HUSH", "http://h/"],
+        &["-H", "X-Session: HUSH", "http://h/"],
+        &["https://h/mcp?api_key=HUSH"],
+        &["https://me:HUSH@h/mcp"],
+    ] {
         for host in ["cursor", "claude-desktop"] {
-            let came = user.run(&["install", host, "--dry-run", "--name", "a", url]);
-            assert!(came.code == 0 && came.err.contains("secrets too"), "{host} {url}: {came:?}");
+            let file = user.write("work/mcp.json", neighbour);
+            for more in [&["--dry-run"][..], &["--dry-run", "-o", "json"], &["--yes"]] {
+                let words = [&["install", host, "--config", &file, "--name", "a"], more, words].concat();
+                let came = user.run(&words);
+                assert!(came.code == 0 && came.out.contains("***"), "{words:?}: {came:?}");
+                assert!(!came.out.contains("HUSH") && !came.err.contains("HUSH"), "{words:?}: {came:?}");
+                assert!(came.err.contains("--show-secrets"), "{words:?}: {came:?}");
+            }
+            let written = user.read("work/mcp.json");
+            assert!(written.matches("HUSH").count() == 2 && !written.contains("***"), "{written}");
+            let undo = ["install", host, "--config", &file, "--undo", "--yes"];
+            let shown = user.done(&[&undo[..], &["--dry-run", "--show-secrets"]].concat());
+            assert!(shown.contains("HUSH") && !shown.contains("***"), "{shown}");
+            let came = user.run(&undo);
+            assert!(came.code == 0 && !came.out.contains("HUSH"), "{came:?}");
+            assert_eq!(user.read("work/mcp.json"), neighbour);
         }
     }
-    let words = ["install", "cursor", "--dry-run", "--name", "a", "--", "run", "--token", "k"];
-    let came = user.run(&words);
-    assert!(came.code == 0 && came.err.contains("secrets too"), "{came:?}");
     let words = ["install", "cursor", "--dry-run", "--name", "a", "--", "run", "--token", "${input:t}"];
-    assert_eq!(user.run(&words).err, "", "a reference is no secret");
-    let with_secret = "{\"mcpServers\": {\n\"b\": {\"url\": \"http://b/\", \"headers\": {\n\"Authorization\": \"x\"\n}}}}\n";
-    user.write("work/.cursor/mcp.json", with_secret);
-    let came = user.run(&["install", "cursor", "--dry-run"]);
-    assert!(came.code == 0 && came.err.contains("secrets too"), "{came:?}");
+    assert!(user.done(&words).contains("${input:t}"), "a reference is no secret");
+}
+
+#[test]
+fn a_secret_that_is_replaced_is_a_change() {
+    let user = User::at_work();
+    user.run(&["install", "cursor", "--yes", "--name", "a", "-e", "KEY=HUSH1", "--", "run"]);
+    let words = ["install", "cursor", "--yes", "--replace", "--name", "a", "-e", "KEY=HUSH2", "--", "run"];
+    let came = user.run(&words);
+    assert!(came.out.contains("-        \"KEY\": \"***\"\n+        \"KEY\": \"***\"\n"), "{came:?}");
+    assert!(user.read("work/.cursor/mcp.json").contains("HUSH2"));
 }
 
 #[test]

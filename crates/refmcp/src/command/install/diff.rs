@@ -9,9 +9,18 @@ use crate::ui::text::one_line;
 /// Lines that are shown around a change.
 const CONTEXT: usize = 3;
 
-/// The change of a file from one content to another; `None` where there is no file.
-pub(super) fn unified(file: &str, before: Option<&str>, after: Option<&str>, paint: Paint) -> String {
+/// The change of a file from one content to another; `None` where there is no file. A content is shown as `shown` gives it,
+/// with as many lines: a change of what is not shown is a change too.
+pub(super) fn unified(
+    file: &str,
+    before: Option<&str>,
+    after: Option<&str>,
+    shown: fn(&str) -> String,
+    paint: Paint,
+) -> String {
+    let [old_shown, new_shown] = [before, after].map(|content| content.map(shown));
     let (old, new) = (lines(before), lines(after));
+    let (old_lines, new_lines) = (lines(old_shown.as_deref()), lines(new_shown.as_deref()));
     let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
     let head = old.iter().zip(&new).take_while(same).count();
     let most = old.len().min(new.len()) - head;
@@ -37,16 +46,16 @@ pub(super) fn unified(file: &str, before: Option<&str>, after: Option<&str>, pai
         let text = text.strip_suffix('\r').unwrap_or(text);
         let _ = writeln!(shown, "{}{end}", style(&format!("{sign}{}", shown_line(text))));
     };
-    for line in old.get(from..head).unwrap_or_default() {
+    for line in old_lines.get(from..head).unwrap_or_default() {
         show(' ', line, &str::to_owned);
     }
-    for line in old.get(head..old.len() - tail).unwrap_or_default() {
+    for line in old_lines.get(head..old.len() - tail).unwrap_or_default() {
         show('-', line, &|text| paint.wrong(text));
     }
-    for line in new.get(head..new.len() - tail).unwrap_or_default() {
+    for line in new_lines.get(head..new.len() - tail).unwrap_or_default() {
         show('+', line, &|text| paint.added(text));
     }
-    for line in new.get(new.len() - tail..new.len() - tail + until).unwrap_or_default() {
+    for line in new_lines.get(new.len() - tail..new.len() - tail + until).unwrap_or_default() {
         show(' ', line, &str::to_owned);
     }
     shown
@@ -66,13 +75,20 @@ mod tests {
     use super::*;
 
     fn diff(before: Option<&str>, after: Option<&str>) -> String {
-        unified("f", before, after, Paint::PLAIN)
+        unified("f", before, after, str::to_owned, Paint::PLAIN)
     }
 
     #[test]
     fn the_lines_around_a_change_are_shown() {
         let shown = diff(Some("1\n2\n3\n4\n5\n6\n7\n8\n"), Some("1\n2\n3\n4\nx\n\ty\n6\n7\n8\n"));
         assert_eq!(shown, "--- f\n+++ f\n@@ -2,7 +2,8 @@\n 2\n 3\n 4\n-5\n+x\n+\ty\n 6\n 7\n 8\n");
+    }
+
+    #[test]
+    fn a_change_that_is_not_shown_is_seen() {
+        let shown = |text: &str| text.replace(['x', 'y'], "*");
+        let diff = unified("f", Some("a\nx\n"), Some("a\ny\n"), shown, Paint::PLAIN);
+        assert_eq!(diff, "--- f\n+++ f\n@@ -1,2 +1,2 @@\n a\n-*\n+*\n");
     }
 
     #[test]

@@ -4,11 +4,9 @@
 use jsonc_parser::cst::CstObjectProp;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use jsonc_parser::errors::ParseError;
-use refmcp_client::redact;
 use serde_json::Value;
 
 use crate::config::{BYTE_ORDER_MARK, SYNTAX};
-use crate::ui::redact::is_reference;
 
 /// An entry: members in the order in which they are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,39 +78,6 @@ pub(super) fn with_entry(text: &str, list: &str, name: &str, entry: &Entry) -> R
     }
     let edited = mark + &edited;
     Ok(if is_new { Edited::Added(edited) } else { Edited::Replaced(edited) })
-}
-
-/// Texts by which secrets are found where a part of the file is shown, as they are written there: the names of all
-/// members of objects called `env` or `headers`, and strings that are masked elsewhere.
-pub(super) fn marks_of_secrets(text: &str) -> Vec<String> {
-    let content = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
-    let mut marks = Vec::new();
-    if let Ok(root) = parsed(content) {
-        collect_marks(&values(&root), &mut marks);
-    }
-    marks.iter().map(|mark| Value::from(mark.as_str()).to_string()).collect()
-}
-
-fn collect_marks(value: &Value, marks: &mut Vec<String>) {
-    match value {
-        Value::Object(members) => {
-            for (name, member) in members {
-                if let ("env" | "headers", Value::Object(secrets)) = (name.as_str(), member) {
-                    marks.extend(secrets.keys().cloned());
-                }
-                collect_marks(member, marks);
-            }
-        }
-        Value::Array(items) => {
-            let words: Vec<&str> = items.iter().filter_map(Value::as_str).collect();
-            let masked = redact::words(&words).into_iter().zip(&words);
-            let secret = masked.filter(|(masked, word)| masked != *word && !is_reference(word));
-            marks.extend(secret.map(|(_, word)| (*word).to_owned()));
-            items.iter().for_each(|item| collect_marks(item, marks));
-        }
-        Value::String(text) if redact::word(text) != *text => marks.push(text.clone()),
-        _ => {}
-    }
 }
 
 fn parsed(text: &str) -> Result<CstRootNode, EditError> {
@@ -232,7 +197,6 @@ mod tests {
         let Ok(Edited::Added(text)) = with_entry("{}", "mcpServers", odd, &entry) else { panic!("added") };
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["mcpServers"][odd], entry.to_value());
-        assert!(marks_of_secrets(&text).contains(&Value::from(odd).to_string()));
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod diff;
 mod edit;
 mod entry;
 mod file;
+mod secrets;
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +21,7 @@ use crate::ui::output::{print, print_aside, show};
 use crate::ui::style::Paint;
 use crate::ui::terminal::Terminal;
 use crate::ui::text::one_line;
-use edit::{Edited, marks_of_secrets, with_entry};
+use edit::{Edited, with_entry};
 use file::ConfigFile;
 
 pub(crate) fn run(options: &InstallOptions) -> Result<ExitReason> {
@@ -41,7 +42,7 @@ struct Outcome {
     action: Action,
     /// False where the change was only to be shown, and where there was none.
     written: bool,
-    /// The entry as the file has it now.
+    /// The entry that was asked for, as it may be shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     entry: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,7 +100,7 @@ fn install(options: &InstallOptions, file: &ConfigFile) -> Result<Outcome> {
         server: name,
         action: Action::Unchanged,
         written: false,
-        entry: Some(entry.to_value()),
+        entry: Some(shown_entry(options, entry.to_value())?),
         diff: None,
         undo: None,
         text: format!("{shown} has this server already\n"),
@@ -115,9 +116,9 @@ fn install(options: &InstallOptions, file: &ConfigFile) -> Result<Outcome> {
             Edited::Added(text) => (text, Action::Added),
             Edited::Replaced(text) => (text, Action::Replaced),
         };
-    let diff = diff::unified(&file.shown(), before, Some(&after), paint(options));
     outcome.text.clear();
-    outcome.written = agreed(options, file, Some(&after), &diff, "Write it?")?;
+    let (diff, written) = agreed(options, file, Some(&after), "Write it?")?;
+    outcome.written = written;
     if outcome.written {
         let state = StateFolder::from_env()?;
         let change = Change::new(&file.real, name, before, &after, file.missing_folders());
@@ -148,8 +149,7 @@ fn undo(options: &InstallOptions, file: &ConfigFile) -> Result<Outcome> {
         let what = format!("{shown} has changed since refmcp wrote it, and is left as it is: {how}");
         return Err(UsageError::new(what).into());
     };
-    let diff = diff::unified(&file.shown(), file.text.as_deref(), before.as_deref(), paint(options));
-    let written = agreed(options, file, before.as_deref(), &diff, "Take it back?")?;
+    let (diff, written) = agreed(options, file, before.as_deref(), "Take it back?")?;
     if written {
         installs::forget(&state, change, || match &before {
             Some(before) => file.write(before, false),
@@ -173,31 +173,37 @@ fn undo(options: &InstallOptions, file: &ConfigFile) -> Result<Outcome> {
     })
 }
 
-/// Colours of a diff; none in a JSON document.
-fn paint(options: &InstallOptions) -> Paint {
-    Paint::for_stream(&std::io::stdout(), options.output.is_json())
+/// An entry without its secrets, unless they are to be shown.
+fn shown_entry(options: &InstallOptions, entry: Value) -> Result<Value> {
+    if options.show_secrets {
+        return Ok(entry);
+    }
+    Ok(serde_json::from_str(&secrets::masked(&entry.to_string()))?)
 }
 
-/// Shows what would become of the file; whether it is to be done.
+/// Shows what would become of the file; the diff as it is shown, and whether it is to be done.
 fn agreed(
     options: &InstallOptions,
     file: &ConfigFile,
     after: Option<&str>,
-    diff: &str,
     question: &str,
-) -> Result<bool> {
+) -> Result<(String, bool)> {
     let is_json = options.output.is_json();
+    // No colours in a JSON document.
+    let paint = Paint::for_stream(&std::io::stdout(), is_json);
+    let diff = |shown| diff::unified(&file.shown(), file.text.as_deref(), after, shown, paint);
+    let whole = diff(str::to_owned);
+    let diff = if options.show_secrets { whole.clone() } else { diff(secrets::masked) };
     if !is_json {
         print(diff.as_bytes()).context("cannot write to standard output")?;
     }
-    let texts = [file.text.as_deref(), after].into_iter().flatten();
-    if texts.flat_map(marks_of_secrets).any(|secret| diff.contains(&secret)) {
+    if diff != whole {
         print_aside(
-            "Careful: values of env and headers, arguments and URLs are shown above as they are in the file, secrets too.\n",
+            "Secrets are shown as ***; the file has them as they are, and --show-secrets shows them.\n",
         );
     }
     if options.dry_run || options.yes {
-        return Ok(!options.dry_run);
+        return Ok((diff, !options.dry_run));
     }
     let Some(mut terminal) = Terminal::open(false) else {
         let how = "give --yes to write it, or --dry-run to see only what would change";
@@ -208,10 +214,10 @@ fn agreed(
     };
     if is_json {
         // The document comes when everything is done; what is agreed to has to be seen before.
-        print_aside(diff);
+        print_aside(&diff);
     }
     match terminal.confirm(question) {
-        Ok(true) => Ok(true),
+        Ok(true) => Ok((diff, true)),
         Ok(false) | Err(_) => Err(ExitError::new(ExitReason::Failed, "nothing was written").into()),
     }
 }
