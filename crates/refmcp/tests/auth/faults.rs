@@ -108,3 +108,14 @@ fn unknown_faults_and_external_issuers_are_refused() {
         assert!(!output.status.success() && said.contains(hint), "{words:?}: {said}");
     }
 }
+
+#[test]
+fn a_token_of_ones_own_that_is_refused_says_why() {
+    let (user, server) = (User::new(), Server::start(&[]));
+    let socket = format!("ws://{}/mcp/ws", server.address);
+    for target in [&server.url(), &socket] {
+        let said = user.fails(3, &["info", target, "-H", "Authorization: Bearer nonsense"]);
+        let (_, reason) = said.split_once("(status 401): ").unwrap_or_else(|| panic!("{target}: {said}"));
+        assert!(reason.contains("token") && !said.contains("nonsense"), "{target}: {said}");
+    }
+}

@@ -97,14 +97,18 @@ fn capability(method: &str, declared: &ServerCapabilities) -> Option<(&'static s
     })
 }
 
-/// The scopes that a server wants which said that a token is not enough.
+/// What a server says is wrong with a token, or the scopes that it wants where a token is not enough.
 fn wanted(why: &TransportError) -> String {
     let TransportError::Unauthorized { challenge: Some(challenge), .. } = why else { return String::new() };
     let challenges = Challenge::parse_all(challenge);
     let mut about_scopes = challenges.iter().filter(|one| one.get("error") == Some("insufficient_scope"));
     let named = about_scopes.find_map(|one| one.get("scope"));
     match Scopes::parse_leniently(named.unwrap_or_default()) {
-        scopes if scopes.is_empty() => String::new(),
+        scopes if scopes.is_empty() => {
+            let reason =
+                |one: &Challenge| one.get("error_description").or(one.get("error")).map(str::to_owned);
+            challenges.iter().find_map(reason).map(|reason| format!(": {reason}")).unwrap_or_default()
+        }
         scopes => format!(": it wants a token for {scopes}"),
     }
 }
@@ -124,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_that_is_not_enough_says_for_what_it_should_be() {
+    fn a_refused_token_says_why_or_for_what_it_should_be() {
         let unauthorized = |challenge: &str| {
             let challenge = Some(challenge.to_owned());
             CallError::Transport(TransportError::Unauthorized { status: 403, challenge })
@@ -132,7 +136,11 @@ mod tests {
         let said = |challenge: &str| of_request(&unauthorized(challenge).into()).to_string();
         let fault = said("Basic, Bearer error=\"insufficient_scope\", scope=\"a b\"");
         assert_eq!(fault, "the server wants authorization (status 403): it wants a token for a b");
-        for other in ["Bearer scope=\"a\"", "Bearer error=\"insufficient_scope\"", "Bearer", ""] {
+        let fault = said("Basic, Bearer error=\"invalid_token\", error_description=\"it is over\"");
+        assert_eq!(fault, "the server wants authorization (status 403): it is over");
+        let fault = said("Bearer error=\"insufficient_scope\"");
+        assert_eq!(fault, "the server wants authorization (status 403): insufficient_scope");
+        for other in ["Bearer scope=\"a\"", "Bearer", ""] {
             assert_eq!(said(other), "the server wants authorization (status 403)", "{other}");
         }
     }
