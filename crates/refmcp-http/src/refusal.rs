@@ -85,6 +85,8 @@ reasons! {
     Issuer "issuer",
     Forwarded "forwarded",
     Message "message",
+    Malformed "malformed",
+    Handshake "handshake",
 }
 
 impl Refusal {

@@ -97,7 +97,7 @@ impl EndpointState {
                     address = client.address.map(tracing::field::display),
                     method = method.map(Method::as_str),
                     path,
-                    status = refusal.status.as_u16(),
+                    status = (refusal.reason != Reason::Handshake).then_some(refusal.status.as_u16()),
                     reason = refusal.reason.name(),
                     why = &*refusal.why,
                     detail = refusal.detail(),

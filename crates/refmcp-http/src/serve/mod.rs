@@ -1,6 +1,7 @@
 //! Serving on a listener: accepts connections, tells HTTP/1.1 from HTTP/2, and shuts down in order.
 
 pub(crate) mod listener;
+mod malformed;
 mod ops;
 pub(crate) mod shutdown;
 mod socket;
@@ -47,6 +48,9 @@ const MAX_HTTP2_STREAMS: u32 = 256;
 
 /// The interval of HTTP/2 pings, and the time for their answers.
 const PING_EVERY: Duration = Duration::from_secs(20);
+
+/// The first byte of a client that begins with a TLS handshake.
+const TLS_HANDSHAKE: u8 = 0x16;
 
 /// The response when there are too many connections.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
@@ -193,7 +197,7 @@ impl Endpoint {
                     Ok((stream, version)) => {
                         self.serve_http(stream, Bytes::new(), version, client, signals).await;
                     }
-                    Err(fault) => tracing::debug!(%fault, "no TLS"),
+                    Err(fault) => inner.refused_handshake(client, &fault),
                 }
             }
         }
@@ -210,6 +214,7 @@ impl Endpoint {
         signals: StopSignals,
     ) {
         let drain = DrainOnClose::default();
+        let is_tls = prefix.first() == Some(&TLS_HANDSHAKE);
         let stream = ClientSocket::new(stream, prefix, self.inner.options.write_timeout, drain.clone());
         let served = match version {
             HttpVersion::Http1 => Box::pin(self.serve_http1(stream, drain, client, signals)).await,
@@ -217,11 +222,12 @@ impl Endpoint {
         };
         if let Err(fault) = served {
             tracing::debug!(target: "refmcp::http", %fault, "a connection ended");
+            self.inner.refused_head(client, &fault, is_tls);
         }
     }
 
     async fn serve_http1<S: Socket>(
-        self,
+        &self,
         stream: ClientSocket<S>,
         drain: DrainOnClose,
         client: Client,
@@ -251,7 +257,7 @@ impl Endpoint {
     }
 
     async fn serve_http2<S: Socket>(
-        self,
+        &self,
         stream: ClientSocket<S>,
         client: Client,
         signals: StopSignals,

@@ -48,6 +48,9 @@ impl Endpoint {
                             if !matches!(served, Ok(Ok(()))) {
                                 tracing::debug!(target: "refmcp::http", "an operator's connection broke off");
                             }
+                            if let Ok(Err(fault)) = served {
+                                endpoint.inner.refused_head(client, &fault, false);
+                            }
                         });
                     }
                     Err(fault) => pause_after(&fault).await,
@@ -62,7 +65,7 @@ impl Endpoint {
         let _ = timeout(Duration::from_secs(1), connections.wait()).await;
     }
 
-    async fn serve_ops_connection(self, stream: TcpStream, client: Client) -> hyper::Result<()> {
+    async fn serve_ops_connection(&self, stream: TcpStream, client: Client) -> hyper::Result<()> {
         let service = service_fn(|request: hyper::Request<Incoming>| {
             let response = self.answer_ops(client, &request);
             async move { Ok::<_, Infallible>(response) }

@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
-use refmcp_http::Shutdown;
+use refmcp_http::{Endpoint, Shutdown};
 use refmcp_testkit::log::LogBuffer;
 use refmcp_testkit::paused::PausedTime;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::http_sse;
 use crate::shutdown::{ending_by, until_not_ready};
-use crate::support::{Client, LATEST_SESSION, STATELESS, Site, initialize_params, request};
+use crate::support::{
+    Client, LATEST_SESSION, SHUTDOWN_TIMEOUT, STATELESS, Site, initialize_params, request, tools,
+};
 
 /// The longest line and the longest response that a long input may lead to.
 const LONG: usize = 10_000;
@@ -89,7 +92,7 @@ async fn secrets_and_long_inputs_are_not_logged() {
 }
 
 /// Everything on one thread, with what is logged at this level.
-async fn logged(level: &str, doing: impl AsyncFnOnce(&Site)) -> String {
+pub(crate) async fn logged(level: &str, doing: impl AsyncFnOnce(&Site)) -> String {
     // See above.
     let _second =
         tracing::Dispatch::new(tracing_subscriber::fmt().with_writer(LogBuffer::default()).finish());
@@ -151,6 +154,52 @@ async fn that_the_server_is_not_ready_is_an_answer_and_no_refusal() {
     })
     .await;
     assert!(!log.contains("refused"), "{log}");
+}
+
+/// The lines of refusals.
+pub(crate) fn refusals(log: &str) -> Vec<&str> {
+    log.lines().filter(|line| line.contains("INFO refmcp::http: refused address=127.0.0.1 ")).collect()
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn what_is_no_http_is_logged_without_what_it_says() {
+    let log = logged("info", async |site| {
+        let long = format!("GET /mcp HTTP/1.1\r\nX: {}\r\n\r\n", "the-secret".repeat(20_000));
+        for (sent, status) in [
+            ("the-secret\r\n\r\n".to_owned(), 400),
+            ("POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: the-secret\r\n\r\n".to_owned(), 400),
+            (long, 431),
+            ("\u{16}\u{3}\u{1}the-secret\r\n\r\n".to_owned(), 400),
+        ] {
+            assert_eq!(site.send_raw(sent).await.unwrap().status, status);
+        }
+        // A client that only connects is not refused.
+        drop(tokio::net::TcpStream::connect(site.address).await.unwrap());
+        site.until_metric("refmcp_rejections_total{reason=\"malformed\"}", 4.0).await;
+    })
+    .await;
+    let refused = refusals(&log);
+    let wanted = ["status=400", "status=400", "status=431", "TLS, where plain HTTP is served"];
+    for (line, wanted) in refused.iter().zip(wanted) {
+        assert!(line.contains(wanted) && line.contains("reason=\"malformed\" why=\""), "{line}");
+    }
+    assert_eq!(refused.len(), 4, "{log}");
+    assert!(!log.contains("the-secret"), "{log}");
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "current_thread")]
+async fn the_start_line_names_the_unix_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mcp.sock");
+    let log = logged("info", async |_| {
+        let socket = refmcp_http::UnixSocket::bind(&path, 0o600).await.unwrap();
+        let stop = CancellationToken::new();
+        stop.cancel();
+        Endpoint::builder(tools::server().0).build().serve(socket, stop, SHUTDOWN_TIMEOUT).await;
+    })
+    .await;
+    assert!(log.contains(&format!("listening on a Unix socket path={}", path.display())), "{log}");
 }
 
 #[tokio::test(flavor = "current_thread")]

@@ -21,6 +21,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tokio_util::sync::CancellationToken;
 
 use crate::http2::Peer;
+use crate::logs::{logged, refusals};
 use crate::support::SHUTDOWN_TIMEOUT;
 use crate::support::tools;
 
@@ -80,6 +81,24 @@ impl Secure {
     async fn connect(&self, protocols: &[&str]) -> TlsStream<TcpStream> {
         let chain = fs::read(self.certificate.chain()).unwrap();
         self.connect_trusting(&chain, protocols).await.unwrap()
+    }
+
+    /// Waits until this many connections were refused for a reason.
+    async fn until_rejected(&self, reason: &str, number: usize) {
+        let wanted = format!("refmcp_rejections_total{{reason=\"{reason}\"}} {number}\n");
+        let asking = async {
+            loop {
+                let mut stream = self.connect(&["http/1.1"]).await;
+                let asks = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+                stream.write_all(asks).await.unwrap();
+                let mut heard = Vec::new();
+                stream.read_to_end(&mut heard).await.unwrap();
+                if String::from_utf8_lossy(&heard).contains(&wanted) {
+                    return;
+                }
+            }
+        };
+        timeout(DEADLINE, asking).await.expect("they are counted");
     }
 
     /// The same for a client that trusts this certificate alone.
@@ -153,6 +172,27 @@ async fn a_client_without_a_handshake_is_disconnected() {
     let mut silent = site.connect(&["http/1.1"]).await;
     let _ = timeout(DEADLINE, silent.read_to_end(&mut Vec::new())).await.expect("it is closed");
     site.serves().await;
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn failed_handshakes_are_logged() {
+    let log = logged("info", async |_| {
+        let site = Secure::open(Options::default()).await;
+        let mut plain = TcpStream::connect(site.address).await.unwrap();
+        plain.write_all(b"GET /the-secret HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+        let _ = plain.read_to_end(&mut Vec::new()).await;
+        let other = Secure::open(Options::default()).await;
+        let chain = fs::read(other.certificate.chain()).unwrap();
+        assert!(site.connect_trusting(&chain, &[]).await.is_err());
+        // The server is told of it by an alert, which may arrive a little later.
+        site.until_rejected("handshake", 2).await;
+    })
+    .await;
+    let refused = refusals(&log);
+    assert_eq!(refused.len(), 2, "{log}");
+    assert!(refused.iter().all(|line| line.contains("reason=\"handshake\"")), "{log}");
+    assert!(refused[0].contains("plain HTTP, where TLS is served"), "{log}");
+    assert!(!log.contains("status=") && !log.contains("the-secret"), "{log}");
 }
 
 #[tokio::test]
