@@ -29,7 +29,7 @@ pub fn malformed(fault: &DecodeError) -> Finding {
 
 /// The notification that a client means by this method, if any.
 pub(super) fn meant_notification(method: &str) -> Option<&'static str> {
-    let meant = NotificationMethod::known(method).or_else(|| NotificationMethod::without_prefix(method))?;
+    let meant = NotificationMethod::known(method).or_else(|| NotificationMethod::misnamed(method))?;
     meant.client_may_send(Revision::LATEST_SESSION.rules()).then_some(meant.name())
 }
 
@@ -41,18 +41,19 @@ fn misplaced_meta(message: &Message<'_>) -> Option<Finding> {
     Some(Finding::new(&rule::RPC_01, what, expected))
 }
 
-/// A notification without its prefix, or of another protocol.
+/// A notification without its prefix or with another, or of another protocol.
 fn misnamed(message: &Message<'_>, may_send: fn(NotificationMethod, &Rules) -> bool) -> Option<Finding> {
     let Message::Notification(Notification { method, .. }) = message else { return None };
     let foreign = FOREIGN.iter().find(|(name, _)| name == method).map(|(_, meant)| *meant);
-    let meant = foreign.or_else(|| NotificationMethod::without_prefix(method))?;
-    if !Revision::ALL.iter().any(|revision| may_send(meant, revision.rules())) {
-        return None;
-    }
+    let meant = foreign.or_else(|| NotificationMethod::misnamed(method))?;
     let what = match foreign {
         Some(_) => format!("{method} is not of this protocol"),
         None => format!("the notification {method} was ignored"),
     };
+    if !Revision::ALL.iter().any(|revision| may_send(meant, revision.rules())) {
+        let expected = format!("do not send it: {} is a notification of the other side", meant.name());
+        return Some(Finding::new(&rule::LIFE_08, what, expected));
+    }
     let member = if meant == NotificationMethod::Cancelled { " with params.requestId" } else { "" };
     Some(Finding::new(rule_of(meant), what, format!("send {}{member}", meant.name())))
 }
@@ -95,6 +96,12 @@ mod tests {
             ("cancelled", "CANC-01"),
             ("progress", "PROG-01"),
             ("roots/list_changed", "ROOT-02"),
+            ("notification/initialized", "LIFE-02"),
+            ("Notifications/roots/list_changed", "ROOT-02"),
+            // Only servers send these.
+            ("message", "LIFE-08"),
+            ("resources/updated", "LIFE-08"),
+            ("notification/tools/list_changed", "LIFE-08"),
             ("$/cancelRequest", "CANC-01"),
             ("$/progress", "PROG-01"),
         ] {
@@ -103,12 +110,20 @@ mod tests {
     }
 
     #[test]
+    fn every_notification_of_the_table_is_found_by_a_wrong_name() {
+        for name in NotificationMethod::NAMES {
+            for wrong in [name.replace("notifications/", ""), name.replace("notifications", "notification")] {
+                let text = format!(r#"{{"jsonrpc":"2.0","method":"{wrong}"}}"#);
+                assert_eq!(rules(&text).len(), 1, "{wrong}");
+            }
+        }
+    }
+
+    #[test]
     fn correct_messages_have_no_findings() {
         for right in [
             r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
             r#"{"jsonrpc":"2.0","method":"something/else"}"#,
-            // Only servers send it.
-            r#"{"jsonrpc":"2.0","method":"message"}"#,
             r#"{"jsonrpc":"2.0","id":1,"method":"progress"}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":{"_meta":{}}}"#,
         ] {

@@ -243,10 +243,15 @@ impl ServerMethod {
 impl NotificationMethod {
     const PREFIX: &str = "notifications/";
 
-    /// The one whose name is this behind `notifications/`.
-    pub fn without_prefix(name: &str) -> Option<Self> {
-        let full = Self::NAMES.iter().find(|full| full.strip_prefix(Self::PREFIX) == Some(name))?;
-        Self::known(full)
+    /// The one that is meant by a name without `notifications/`, or with a prefix that resembles it, such as
+    /// `notification/`. None for a right name.
+    pub fn misnamed(name: &str) -> Option<Self> {
+        let resembles =
+            |prefix: &str| prefix.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("notif"));
+        let bare =
+            name.split_once('/').filter(|(prefix, _)| resembles(prefix)).map_or(name, |(_, rest)| rest);
+        let full = Self::NAMES.iter().find(|full| full.strip_prefix(Self::PREFIX) == Some(bare))?;
+        if *full == name { None } else { Self::known(full) }
     }
 
     /// Whether a client may send it.
@@ -380,10 +385,17 @@ mod tests {
             assert_eq!(NotificationMethod::known(name).unwrap().name(), name);
         }
         assert_eq!(
-            NotificationMethod::without_prefix("roots/list_changed"),
+            NotificationMethod::misnamed("roots/list_changed"),
             Some(NotificationMethod::RootsListChanged)
         );
-        assert_eq!(NotificationMethod::without_prefix("notifications/progress"), None);
+        for wrong in ["progress", "notification/progress", "Notifications/progress", "notify/progress"] {
+            assert_eq!(NotificationMethod::misnamed(wrong), Some(NotificationMethod::Progress), "{wrong}");
+        }
+        for other in
+            ["notifications/progress", "other/progress", "notifications/other", "notif", "é/progress"]
+        {
+            assert_eq!(NotificationMethod::misnamed(other), None, "{other}");
+        }
     }
 
     /// The revisions in which something holds, by the last two digits of their years and their order within.
