@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use jsonschema::Draft;
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::{Draft, ValidationError};
 use serde_json::Value;
 
 use crate::jsonrpc::excerpt;
@@ -26,6 +27,9 @@ const DIALECTS: [(&str, Draft); 3] = [
 
 /// Most faults that one message names.
 const MOST_FAULTS: usize = 5;
+
+/// Most constants that one fault names.
+const MOST_CONSTANTS: usize = 20;
 
 /// Most values in a schema, objects and arrays included.
 const MOST_PARTS: usize = 20_000;
@@ -60,11 +64,42 @@ impl SchemaValidator {
         let faults = self.compiled.iter_errors(value).take(MOST_FAULTS);
         let faults: Vec<String> = faults
             .map(|fault| match fault.instance_path().as_str() {
-                "" => excerpt(&fault.to_string()),
-                path => format!("{}: {}", excerpt(path), excerpt(&fault.to_string())),
+                "" => text_of(&fault),
+                path => format!("{}: {}", excerpt(path), text_of(&fault)),
             })
             .collect();
         Err(faults.join("; "))
+    }
+}
+
+/// What is wrong. Where each alternative is a constant, the constants are named.
+fn text_of(fault: &ValidationError<'_>) -> String {
+    let Some(mut constants) = constants(fault) else { return excerpt(&fault.to_string()) };
+    if constants.len() > MOST_CONSTANTS {
+        constants.truncate(MOST_CONSTANTS);
+        constants.push("…".to_owned());
+    }
+    format!("{} is not one of {}", excerpt(&fault.instance().to_string()), constants.join(", "))
+}
+
+/// The constants of alternatives that have one each.
+fn constants(fault: &ValidationError<'_>) -> Option<Vec<String>> {
+    let (ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context }) =
+        fault.kind()
+    else {
+        return None;
+    };
+    context.iter().map(|faults| faults.iter().find_map(|inner| constant(inner, fault))).collect()
+}
+
+/// The constant that a value itself should have been, and not a part of it.
+fn constant(fault: &ValidationError<'_>, whole: &ValidationError<'_>) -> Option<String> {
+    let is_whole = fault.instance_path().as_str() == whole.instance_path().as_str();
+    match fault.kind() {
+        ValidationErrorKind::Constant { expected_value } if is_whole => {
+            Some(excerpt(&expected_value.to_string()))
+        }
+        _ => None,
     }
 }
 
@@ -106,6 +141,29 @@ mod tests {
         assert!(schema.validate(&json!({"a": 1})).is_ok());
         assert!(schema.validate(&json!({"a": "x"})).unwrap_err().starts_with("/a: "));
         assert!(schema.validate(&json!({})).unwrap_err().contains("\"a\""));
+    }
+
+    #[test]
+    fn alternatives_that_are_constants_are_named() {
+        for keyword in ["oneOf", "anyOf"] {
+            let alternatives =
+                json!([{"type": "string", "const": "red", "title": "Red"}, {"const": "green"}]);
+            let colour = json!({ "properties": {"colour": { keyword: alternatives }} });
+            let schema = compile(colour).unwrap();
+            assert!(schema.validate(&json!({"colour": "red"})).is_ok());
+            let fault = schema.validate(&json!({"colour": "blue"})).unwrap_err();
+            assert_eq!(fault, r#"/colour: "blue" is not one of "red", "green""#);
+            let fault = schema.validate(&json!({"colour": 7})).unwrap_err();
+            assert_eq!(fault, r#"/colour: 7 is not one of "red", "green""#);
+            let many: Vec<Value> = (0..1000).map(|number| json!({"const": number})).collect();
+            let fault = compile(json!({ keyword: many })).unwrap().validate(&json!("x")).unwrap_err();
+            assert!(fault.ends_with(" 18, 19, …") && fault.len() < 200, "{fault}");
+            // Alternatives that differ by a member are no constants.
+            let kinds = ["a", "b"].map(|kind| json!({"properties": {"kind": {"const": kind}}}));
+            let fault =
+                compile(json!({ keyword: kinds })).unwrap().validate(&json!({"kind": "c"})).unwrap_err();
+            assert!(fault.contains(keyword), "{fault}");
+        }
     }
 
     #[test]
