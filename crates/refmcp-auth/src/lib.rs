@@ -6,6 +6,7 @@
 //! - [`Secret`], [`Scopes`], [`Challenge`], [`pkce`], [`uri`], [`metadata`]: the vocabulary of OAuth.
 //! - [`client`]: the authorization flow of a client. [`resource`]: token validation of a resource server.
 //! - [`fetch`]: the trait of an HTTP fetcher. [`basic`]: HTTP Basic client authentication.
+//! - [`RefusedClientCredentials`]: what a response says about the client of a token request, for the log.
 //! - [`ExpiringMap`]: what both kinds of servers store for a limited time.
 //! - [`extension`]: the identifiers of MCP's authorization extensions.
 //! - [`jose`], [`claims`], [`dpop`]: JWS, JWT claims and proofs of possession, signed and verified.
@@ -14,6 +15,7 @@ pub mod basic;
 pub mod challenge;
 pub mod claims;
 pub mod client;
+mod client_credentials;
 pub mod dpop;
 mod expiring_map;
 pub mod extension;
@@ -28,6 +30,7 @@ pub mod secret;
 pub mod uri;
 
 pub use challenge::Challenge;
+pub use client_credentials::RefusedClientCredentials;
 pub use expiring_map::ExpiringMap;
 pub use scope::Scopes;
 pub use secret::Secret;

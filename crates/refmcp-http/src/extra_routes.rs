@@ -7,9 +7,11 @@ use axum::http::request::Parts;
 use axum::http::{Method, Request, header};
 use axum::response::Response;
 use bytes::Bytes;
+use refmcp_auth::RefusedClientCredentials;
 use refmcp_auth::fetch::BoxFuture;
 use refmcp_auth::uri::OPENID;
 
+use crate::access::caller::Client;
 use crate::access::cors;
 use crate::endpoint::EndpointState;
 use crate::refusal::Refusal;
@@ -23,7 +25,8 @@ pub trait ExtraRoutes: Send + Sync + fmt::Debug {
     /// The paths.
     fn paths(&self) -> Vec<String>;
 
-    /// Answers a request, whose body has at most 64 KiB.
+    /// Answers a request, whose body has at most 64 KiB. [`RefusedClientCredentials`] in the extensions of the response are
+    /// logged as a warning.
     fn answer(&self, request: Request<Bytes>) -> BoxFuture<'_, axum::http::Response<Bytes>>;
 
     /// Whether pages of any origin may call this path, not only those that may use the server.
@@ -44,6 +47,7 @@ impl EndpointState {
     pub(crate) async fn answer_extra(
         &self,
         extra: &dyn ExtraRoutes,
+        client: Client,
         head: Parts,
         body: Body,
     ) -> Result<Response, Refusal> {
@@ -52,8 +56,13 @@ impl EndpointState {
         }
         let _counted = self.acquire_in_flight()?;
         let body = body::read(self, body, BODY).await?;
+        let (method, path) = (head.method.clone(), head.uri.path().to_owned());
         let answered = extra.answer(Request::from_parts(head, body)).await;
         let mut response = answered.map(Body::from);
+        if let Some(RefusedClientCredentials(why)) = response.extensions_mut().remove() {
+            let refusal = Refusal::client_credentials(response.status(), why);
+            self.refused(client, Some(&method), Some(&path), &refusal);
+        }
         // CORS headers are set in one place for all routes.
         response.headers_mut().remove(header::ACCESS_CONTROL_ALLOW_ORIGIN);
         response.headers_mut().remove(header::ACCESS_CONTROL_EXPOSE_HEADERS);

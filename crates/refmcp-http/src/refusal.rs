@@ -230,6 +230,12 @@ impl Refusal {
         Self { failed_authorization: !begins, ..refusal }
     }
 
+    /// The credentials of a client were not accepted by an extra route, which has made the response itself.
+    #[cold]
+    pub(crate) fn client_credentials(status: StatusCode, why: String) -> Self {
+        Self { failed_authorization: true, ..Self::new(status, Reason::Unauthorized, why) }
+    }
+
     /// Adds a header to the response; a value that no header can have is left out.
     pub(crate) fn with_header(mut self, name: HeaderName, value: impl TryInto<HeaderValue>) -> Self {
         if let Ok(value) = value.try_into() {

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::header::{self, HeaderName, HeaderValue};
 use http::{HeaderMap, Method, Response, StatusCode};
+use refmcp_auth::RefusedClientCredentials;
 use refmcp_auth::metadata::OAuthError;
 use serde::Serialize;
 
@@ -11,6 +12,8 @@ use serde::Serialize;
 pub(crate) struct ErrorResponse {
     pub(crate) status: StatusCode,
     pub(crate) error: OAuthError,
+    /// Whether the client has offered credentials, which are refused.
+    pub(crate) refuses_credentials: bool,
 }
 
 impl ErrorResponse {
@@ -22,7 +25,7 @@ impl ErrorResponse {
             "temporarily_unavailable" => StatusCode::SERVICE_UNAVAILABLE,
             _ => StatusCode::BAD_REQUEST,
         };
-        Self { status, error: OAuthError::new(error, description) }
+        Self { status, error: OAuthError::new(error, description), refuses_credentials: false }
     }
 
     /// An error of this server.
@@ -41,6 +44,10 @@ impl ErrorResponse {
         if self.status == StatusCode::UNAUTHORIZED {
             let challenge = HeaderValue::from_static("Basic realm=\"clients\", charset=\"UTF-8\"");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        if self.refuses_credentials {
+            let why = self.error.error_description.clone().unwrap_or_else(|| self.error.error.clone());
+            response.extensions_mut().insert(RefusedClientCredentials(why));
         }
         response
     }

@@ -149,7 +149,7 @@ impl EndpointState {
     ) -> Result<Response, Refusal> {
         let route = match service {
             Service::Route(route) => route,
-            Service::Extra(extra) => return Box::pin(self.answer_extra(extra, head, body)).await,
+            Service::Extra(extra) => return Box::pin(self.answer_extra(extra, client, head, body)).await,
         };
         if head.method == Method::OPTIONS {
             return Ok(cors::preflight(route.methods, &head.headers));

@@ -35,6 +35,12 @@ enum Proof {
 
 /// Authenticates the client of a request. A client without credentials is accepted if it [is public](Client::is_public).
 pub(crate) fn authenticate(exchange: Exchange<'_>, form: &Form) -> Result<Arc<Client>, ErrorResponse> {
+    let refuses_credentials = exchange.head.headers.contains_key(header::AUTHORIZATION)
+        || ["client_secret", "client_assertion"].iter().any(|name| form.get(name).is_some());
+    check(exchange, form).map_err(|refusal| ErrorResponse { refuses_credentials, ..refusal })
+}
+
+fn check(exchange: Exchange<'_>, form: &Form) -> Result<Arc<Client>, ErrorResponse> {
     let Exchange { server, now, .. } = exchange;
     let (id, proof) = read(&exchange.head.headers, form)?;
     // Any origin may read the response, so it does not depend on what is at the URL of a client id.

@@ -58,6 +58,24 @@ fn wrong_credentials_are_refused() {
 }
 
 #[test]
+fn refused_credentials_are_told_to_the_host_and_missing_ones_are_not() {
+    let world = world();
+    let grant = ("grant_type", "client_credentials");
+    let told = |headers: &[(&str, &str)], form: &[(&str, &str)]| {
+        let answer = world.post_with("/token", headers, form);
+        assert_eq!(answer.error(), "invalid_client");
+        answer.0.extensions().get::<refmcp_auth::RefusedClientCredentials>().cloned()
+    };
+    let why = told(&[], &[grant, ("client_id", "service"), ("client_secret", "wrong")]).unwrap().0;
+    assert_eq!(why, "the client's secret is wrong");
+    assert!(told(&[("authorization", &basic("service", "wrong"))], &[grant]).is_some());
+    assert!(told(&[("authorization", "Bearer wrong")], &[grant]).is_some());
+    assert!(told(&[], &[grant, ("client_id", "unknown"), ("client_secret", "wrong")]).is_some());
+    assert!(told(&[], &[grant, ("client_id", "service")]).is_none());
+    assert!(told(&[], &[grant]).is_none());
+}
+
+#[test]
 fn a_basic_secret_may_be_form_encoded_or_not() {
     let mut settings = settings();
     let secret = "50%+1=a:b";

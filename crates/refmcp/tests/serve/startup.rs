@@ -101,6 +101,12 @@ fn with_tokens_health_and_metrics_take_one() {
         server.log()
     );
 
+    let form = "grant_type=client_credentials&client_id=someone&client_secret=not-their-secret";
+    assert_eq!(curl(&["-d", form, &format!("{public}/token")]).0, "401");
+    wait_for("the client in the log", || server.log().contains("path=\"/token\" status=401").then_some(()));
+    assert_eq!(server.log().matches("WARN").count(), 2, "{}", server.log());
+    assert!(!server.log().contains("not-their-secret"), "{}", server.log());
+
     let server = Logged::start(&["--auth", "builtin", "--ops-addr", "127.0.0.1:0"]);
     for path in ["/healthz", "/readyz", "/metrics"] {
         assert_eq!(curl(&[&server.url("operations").replace("/metrics", path)]).0, "200", "{path}");
