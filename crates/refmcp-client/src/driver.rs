@@ -393,6 +393,10 @@ impl MessageSink for WeakSink {
         self.step(|state, now| state.engine.ignored_input(now, what));
     }
 
+    fn line_abandoned(&self, begun: &str) {
+        self.step(|state, _| state.engine.line_abandoned(begun));
+    }
+
     fn stream_lost(&self, why: TransportError) {
         self.tell(Event::StreamLost(why));
     }

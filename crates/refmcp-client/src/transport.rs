@@ -53,6 +53,9 @@ pub trait MessageSink: Send + Sync + 'static {
     /// The server sent something that is no message and does no harm: a line of text on stdout, an unknown SSE event.
     fn ignored_input(&self, what: &str);
 
+    /// A line that was told of as ignored still has no end, and nothing more came of it for a while.
+    fn line_abandoned(&self, _begun: &str) {}
+
     /// The stream for messages that belong to no request cannot be opened, or opened again, for now or for good. Told
     /// once until it is open.
     fn stream_lost(&self, _why: TransportError) {}

@@ -39,6 +39,9 @@ const LINE_END_WITHIN: Duration = Duration::from_millis(100);
 /// How long the rest of a message that has begun may take before that is reported.
 const REST_WITHIN: Duration = Duration::from_secs(3);
 
+/// How long a line that was reported may get no longer before it is given up.
+const ABANDONED_AFTER: Duration = Duration::from_secs(5);
+
 /// What a pipe may carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PipeContent {
@@ -161,12 +164,21 @@ pub(crate) async fn read_messages<R: FrameReader, W: FrameWriter>(
     content: PipeContent,
 ) -> io::Result<()> {
     let observed = sink.observed();
-    // Whether the line that has begun was reported, and since when it is awaited.
-    let (mut reported, mut since) = (false, None);
+    // Whether the line that has begun was reported, whether it was given up, and since when it is awaited.
+    let (mut reported, mut abandoned, mut since) = (false, false, None);
     loop {
         let partial = reader.partial().trim_ascii_start();
-        let more = if content == PipeContent::MessagesOnly || reported || partial.is_empty() {
+        let more = if content == PipeContent::MessagesOnly || abandoned || partial.is_empty() {
             reader.fill().await?
+        } else if reported {
+            match timeout(ABANDONED_AFTER, reader.fill()).await {
+                Ok(filled) => filled?,
+                Err(_) => {
+                    abandoned = true;
+                    sink.line_abandoned(&String::from_utf8_lossy(beginning(reader.partial())));
+                    continue;
+                }
+            }
         } else {
             let end_by = match looks_like_a_message(partial) {
                 // A long message may come slowly; every part of it counts.
@@ -186,7 +198,7 @@ pub(crate) async fn read_messages<R: FrameReader, W: FrameWriter>(
         };
         let mut ignored = false;
         while let Some(frame) = reader.next_frame() {
-            (reported, since) = (false, None);
+            (reported, abandoned, since) = (false, false, None);
             outbox.received();
             match frame {
                 Frame::Message(bytes) if content == PipeContent::Mixed && !looks_like_a_message(bytes) => {

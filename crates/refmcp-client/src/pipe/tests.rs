@@ -61,6 +61,10 @@ impl MessageSink for RecordingSink {
     fn ignored_input(&self, what: &str) {
         self.note(format!("ignored: {what}"));
     }
+
+    fn line_abandoned(&self, begun: &str) {
+        self.note(format!("abandoned: {begun}"));
+    }
 }
 
 fn outgoing(json: &[u8]) -> ClientMessage {
@@ -271,6 +275,10 @@ async fn a_line_without_an_end_is_reported_once() {
             (reported, started.elapsed()),
             (format!("ignored: a line without an end: {sent}"), reported_after)
         );
+        far.write_all(b" ").await.unwrap();
+        let started = Instant::now();
+        let abandoned = (sink.next().await, started.elapsed());
+        assert_eq!(abandoned, (format!("abandoned: {sent} "), ABANDONED_AFTER));
         far.write_all(b" ").await.unwrap();
         assert!(timeout(Duration::from_secs(60), sink.next()).await.is_err(), "once is enough");
         far.write_all(b"\n{}\n").await.unwrap();

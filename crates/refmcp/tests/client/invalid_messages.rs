@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::support::http::listening;
-use crate::{REFMCP, User};
+use crate::{REFMCP, User, scripted};
 
 #[test]
 fn a_server_that_prints_and_then_works_is_used_with_a_warning() {
@@ -132,4 +132,28 @@ fn accept_key(key: &str) -> String {
     );
     let output = Command::new("sh").args(["-c", &script]).stderr(Stdio::null()).output().unwrap();
     String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_server_that_ends_no_line_is_given_up_and_quoted() {
+    let user = User::new();
+    for script in ["printf 'Proceed? '; cat >/dev/null; :", "while read -r line; do printf 'Proceed? '; done"]
+    {
+        let ended = user.with_script(&["list", "--timeout", "60"], script);
+        let last = ended.err.lines().last().unwrap();
+        assert!(
+            ended.code == 4 && last.contains("a line without an end, and nothing more: Proceed? "),
+            "{ended:?}"
+        );
+        assert!(ended.took < Duration::from_secs(30), "{ended:?}");
+    }
+    // After the connection is open, more time is no remedy either.
+    let answers = scripted(r#"{"tools":{}}"#, &[]).replace(
+        "case \"$line\" in\n",
+        "case \"$line\" in\n  *tools/list*) printf 'Proceed? '; continue ;;\n",
+    );
+    let ended = user.with_script(&["list", "tools", "--timeout", "2"], &answers);
+    let last = ended.err.lines().last().unwrap();
+    let said = "no answer within 2 s; it wrote what is no message: a line without an end: Proceed? ";
+    assert!(ended.code == 4 && last.contains(said) && !last.contains("--timeout"), "{ended:?}");
 }

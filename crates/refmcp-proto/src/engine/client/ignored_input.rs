@@ -8,7 +8,8 @@
 //! * While the connection opens, a message that is too long ends it: its end may never come.
 //! * While the connection opens, other lines end `server/discover` once the server is quiet again; a session is then opened
 //!   as if the server did not know the method. When that brings such lines as well, the server is pinged. A server that
-//!   responds to each message with something else does not speak the protocol.
+//!   responds to each message with something else does not speak the protocol, nor does one that leaves a line without its
+//!   end and is quiet.
 
 use std::time::Duration;
 
@@ -87,6 +88,15 @@ impl ClientEngine {
                 self.ignored.ping_at = Some(quiet_at);
                 self.wake_at(quiet_at);
             }
+        }
+    }
+
+    /// A line that was told of has no end, and the server is quiet. While the connection opens, no response can be expected
+    /// of such a server; later, what it prints may be of a call that takes its time.
+    pub fn line_abandoned(&mut self, begun: &str) {
+        if matches!(self.phase, Phase::Opening(_)) {
+            let why = format!("it wrote a line without an end, and nothing more: {}", excerpt(begun));
+            self.give_up(OpenError::Protocol(why));
         }
     }
 

@@ -62,13 +62,21 @@ impl Budget {
 
     /// What is said when the time is over.
     pub(crate) fn over(&self) -> String {
-        let (option, limit) = if self.spent() >= self.total || self.total <= self.timeout {
+        format!("{}; {} SECONDS gives the server more time", self.no_answer(), self.limit().0)
+    }
+
+    /// The same, where more time would not help.
+    pub(crate) fn no_answer(&self) -> String {
+        format!("no answer within {} s", self.limit().1.as_secs_f64())
+    }
+
+    /// The option whose time is over, and that time.
+    fn limit(&self) -> (&'static str, Duration) {
+        if self.spent() >= self.total || self.total <= self.timeout {
             ("--total-timeout", self.total)
         } else {
             ("--timeout", self.timeout)
-        };
-        let seconds = limit.as_secs_f64();
-        format!("no answer within {seconds} s; {option} SECONDS gives the server more time")
+        }
     }
 }
 

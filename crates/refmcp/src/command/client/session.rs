@@ -48,6 +48,7 @@ pub(crate) struct Session {
     pub(crate) events: Events,
     /// What is left of the time for the command.
     pub(crate) budget: Budget,
+    ignored: Arc<IgnoredInput>,
 }
 
 impl Session {
@@ -118,7 +119,8 @@ impl Session {
             remember(&server.name, &client);
         }
         let (person, bars, shared) = (person.clone(), bars.clone(), shared.clone());
-        let session = Self { client, printer, person, bars, shared, name: server.name, events, budget };
+        let name = server.name;
+        let session = Self { client, printer, person, bars, shared, name, events, budget, ignored };
         if let Some(level) = session.shared.log_level {
             session.want_log(level).await?;
         }
@@ -170,7 +172,12 @@ impl Session {
     pub(crate) fn fault(&self, method: &str, fault: &Error) -> anyhow::Error {
         match fault {
             Error::Call(CallError::TimedOut { .. }) => {
-                ExitError::new(ExitReason::Unreachable, self.budget.over()).into()
+                let what = match self.ignored.first_line() {
+                    // More time would not help.
+                    Some(line) => format!("{}; it wrote what is no message: {line}", self.budget.no_answer()),
+                    None => self.budget.over(),
+                };
+                ExitError::new(ExitReason::Unreachable, one_line(&what)).into()
             }
             fault => {
                 let capabilities = &self.client.server().capabilities;
