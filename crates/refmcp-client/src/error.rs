@@ -16,7 +16,7 @@ pub enum ConnectError {
         why: OpenError,
     },
     /// Both the transport and its older fallback failed.
-    #[error("{server}: {why}; and by the older transport: {older}")]
+    #[error("{server}: {why}{}", by_older(why, older))]
     BothFailed {
         /// The URL or command line of the server.
         server: String,
@@ -25,6 +25,12 @@ pub enum ConnectError {
         /// The error of the fallback.
         older: OpenError,
     },
+}
+
+/// What the older transport failed with, where that is something else.
+fn by_older(why: &OpenError, older: &OpenError) -> String {
+    let (why, older) = (why.to_string(), older.to_string());
+    if why == older { String::new() } else { format!("; and by the older transport: {older}") }
 }
 
 impl ConnectError {

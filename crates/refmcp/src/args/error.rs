@@ -51,7 +51,8 @@ pub(super) fn hinted(mut error: clap::Error, words: &[OsString]) -> clap::Error 
         && let Some(parent) =
             command(words).and_then(|name| super::definition().find_subcommand(name).cloned())
     {
-        let names: Vec<&str> = parent.get_subcommands().map(clap::Command::get_name).collect();
+        let names: Vec<&str> =
+            parent.get_subcommands().filter(|it| !it.is_hide_set()).map(clap::Command::get_name).collect();
         let tip = format!("{} has {}", parent.get_name(), names.join(", "));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
@@ -200,6 +201,7 @@ mod tests {
             ("call sum --a 1 -- x", "an argument of the tool is written a=VALUE"),
             ("prompt review --code=x -- x", "an argument of the prompt is written code=VALUE"),
             ("auth lst", "'list'"),
+            ("help nosuch", "completions, man, help"),
             ("auth whoami", "auth has login, status, logout, keyring"),
             ("install vscode npx server", "stands at the end: refmcp install … -- COMMAND"),
             ("call echo message=hi http://h/", "the target comes first: write http://h/ before \"echo\""),

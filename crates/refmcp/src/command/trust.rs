@@ -12,6 +12,7 @@ use crate::store::trust::{
     Decision, ServerEntry, ServerIdentity, Source, Subject, Trust, Verdict, decide, revoke,
 };
 use crate::ui::output::{show, show_list};
+use crate::ui::render::View;
 use crate::ui::render::table::Table;
 use crate::ui::style::Paint;
 use crate::ui::text::one_line;
@@ -27,7 +28,7 @@ pub(crate) fn run(command: TrustCommand) -> Result<ExitReason> {
                     show_list(format, &trust.servers, String::new)?;
                     show_list(format, &trust.tools, String::new)?;
                 }
-                _ => show(format, &trust, || listed(&trust))?,
+                _ => show(format, &trust, || listed(&trust, View::for_stdout(false).width))?,
             }
             return Ok(ExitReason::Done);
         }
@@ -121,7 +122,7 @@ fn identity(name: &str, file: Option<&Path>) -> Result<ServerIdentity> {
     })?)
 }
 
-fn listed(trust: &Trust) -> String {
+fn listed(trust: &Trust, width: Option<usize>) -> String {
     let mut table = Table::new(&["DECISION", "WHAT", "SERVER", "SOURCE", "SINCE"]);
     for entry in &trust.servers {
         let source = entry.server.source.as_ref().map(|source| one_line(&source.file).into_owned());
@@ -145,7 +146,7 @@ fn listed(trust: &Trust) -> String {
     if trust.servers.is_empty() && trust.tools.is_empty() {
         return "nothing was decided yet\n".to_owned();
     }
-    table.render(Paint::PLAIN, None)
+    table.render(Paint::PLAIN, width)
 }
 
 /// What has become of a decision about a server.
@@ -228,11 +229,13 @@ mod tests {
         let wipe = || change(Some("shop"), Some("wipe"), None, &[]);
         let change_to = |decision| changed(&state, wipe(), decision).unwrap().text();
         assert_eq!(change_to(Some(Decision::Disabled)), "disabled: wipe of shop\n");
-        let shown = listed(&Trust::load(&state).unwrap());
+        let shown = listed(&Trust::load(&state).unwrap(), None);
         assert!(shown.contains("disabled  call wipe  shop"), "{shown}");
+        let narrow = listed(&Trust::load(&state).unwrap(), Some(40));
+        assert!(narrow.lines().all(|line| line.len() <= 40), "{narrow}");
         assert_eq!(change_to(None), "forgotten: wipe of shop\n");
         assert_eq!(change_to(None), "nothing was decided about wipe of shop\n");
-        assert_eq!(listed(&Trust::load(&state).unwrap()), "nothing was decided yet\n");
+        assert_eq!(listed(&Trust::load(&state).unwrap(), None), "nothing was decided yet\n");
     }
 
     #[test]
@@ -249,7 +252,7 @@ mod tests {
             fs::write(file, r#"{"mcpServers": {"a": {"command": "run"}, "b": {"command": "b"}}}"#).unwrap();
         }
         fs::remove_file(&files[2]).unwrap();
-        let shown = listed(&Trust::load(&state).unwrap());
+        let shown = listed(&Trust::load(&state).unwrap(), None);
         let rows: Vec<&str> = shown.lines().skip(1).filter_map(|row| row.split("  ").next()).collect();
         let again = "changed since; will be asked again";
         assert_eq!(rows, ["allowed", again, again, "disabled"], "{shown}");

@@ -68,7 +68,7 @@ fn parse_any(text: &str, source: &Path) -> (Servers, bool) {
         }
         Ok(Some(_)) => found.problems.push(wrong("it is no object".to_owned())),
         Ok(None) => found.problems.push(wrong("it is empty".to_owned())),
-        Err(fault) => found.problems.push(wrong(fault.to_string())),
+        Err(fault) => found.problems.push(Problem::error(source, format!("is not valid JSON: {fault}"))),
     }
     (found, false)
 }

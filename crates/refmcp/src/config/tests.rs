@@ -166,6 +166,7 @@ fn a_file_that_is_wrong_as_a_whole_says_so() {
         ("", "is not a list of servers: it is empty"),
         ("[]", "is not a list of servers: it is no object"),
         ("{\n  \"mcpServers\": oops\n}", "on line 2 column"),
+        ("{\n  \"mcpServers\": {}\n", "is not valid JSON: Unterminated object on line 1 column 1"),
         ("{}", "has neither \"mcpServers\" nor \"servers\""),
         (r#"{"mcpServers":[]}"#, "\"mcpServers\": must be an object of servers"),
         (r#"{"servers":1}"#, "\"servers\": must be an object of servers"),
@@ -199,7 +200,7 @@ fn a_file_that_is_wrong_as_a_whole_says_so() {
             r#"{"servers":{},"inputs":[{"id":"a","type":"promptString"},{"id":"a","type":"promptString"}]}"#,
             "\"inputs[1].id\": \"a\" is there twice",
         ),
-        (&deep, "is not a list of servers: Maximum nesting depth exceeded"),
+        (&deep, "is not valid JSON: Maximum nesting depth exceeded"),
     ];
     for (text, expected) in table {
         let servers = parsed(text);
@@ -346,7 +347,7 @@ fn files_are_read_nearest_first() {
     assert_eq!(servers.get("b").unwrap().source, place(".vscode/mcp.json"));
     let told: Vec<_> = servers.problems.iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].contains(".mcp.json: is not a list of servers"), "{told:?}");
+    assert!(told[0].contains(".mcp.json: is not valid JSON: Unexpected"), "{told:?}");
     assert!(told[1].contains("server \"a\": is not used"), "{told:?}");
     let ask = |_: &Input| Ok("asked".to_owned());
     let resolved = servers.resolve(servers.get("b").unwrap(), &ask, &env).unwrap();

@@ -52,7 +52,7 @@ fn the_other_scheme_or_path_is_proposed() {
         (format!("http://{secure}/mcp"), format!("speaks TLS at this port: try https://{secure}/mcp")),
         (format!("ws://{secure}/mcp/ws"), format!("speaks TLS at this port: try wss://{secure}/mcp/ws")),
         (format!("https://{secure}/mcp"), "with --cacert FILE".to_owned()),
-        (format!("http://{plain}/"), format!("have their endpoint at /mcp, try http://{plain}/mcp")),
+        (format!("http://{plain}/"), format!("MCP is at /mcp; nothing is at /: try http://{plain}/mcp")),
         (format!("http://{plain}/other"), format!("try http://{plain}/mcp")),
         (format!("http://{plain}/other"), "there is nothing here; MCP is at /mcp".to_owned()),
         (format!("http://{plain}/mcp/"), format!("nothing is at /mcp/: try http://{plain}/mcp")),
@@ -63,6 +63,7 @@ fn the_other_scheme_or_path_is_proposed() {
         let ended = user.run(&["list", "tools", &url]);
         assert_eq!(ended.code, 4, "{url}: {ended:?}");
         assert!(ended.err.contains(&hint), "{url}: {ended:?}");
+        assert!(ended.err.matches("there is nothing here").count() < 2, "{url}: {ended:?}");
     }
 }
 
@@ -205,5 +206,20 @@ fn nor_in_the_shell() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{version}: {said}");
         assert!(said.contains("file:///nothing cannot be watched"), "{version}: {said}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_configuration_file_is_told_to_the_user_of_a_name() {
+    let user = User::at_work();
+    for (text, said) in [
+        ("{\"mcpServers\": {", "mcp.json: is not valid JSON: Unterminated object on line 1 column 16"),
+        (r#"{"mcpServers": {"there": {"args": []}}}"#, "the entry of \"there\" cannot be used: "),
+        (r#"{"mcpServers": {"theree": {"command": "x"}}}"#, "did you mean theree? There is theree"),
+    ] {
+        user.write("work/mcp.json", text);
+        let ended = user.run(&["info", "there"]);
+        let last = ended.err.lines().last().unwrap_or_default();
+        assert!(ended.code == 1 && last.contains(said), "{text}: {ended:?}");
     }
 }

@@ -98,6 +98,7 @@ fn a_model_is_selected_or_refused() {
         assert_eq!(serde_json::from_str::<Value>(&came.out).unwrap(), json!({ "active": "claude-v2" }));
         let came = user.with_stdio(&["models", "select", "gpt-9", "--protocol-version", version]);
         assert!(came.code == 1 && came.err.contains("unknown model"), "{version}: {came:?}");
+        assert!(came.err.contains("did you mean \"gpt-4\"?"), "{version}: {came:?}");
     }
 }
 

@@ -119,7 +119,7 @@ fn a_broken_file_does_not_hide_the_others() {
     user.write("home/.claude.json", r#"{"theme": "dark"}"#);
     let came = user.run(&["servers"]);
     assert_eq!(came.code, 0, "{came:?}");
-    assert!(came.err.contains("./.mcp.json: is not a list of servers"), "{came:?}");
+    assert!(came.err.contains("./.mcp.json: is not valid JSON"), "{came:?}");
     assert!(came.err.contains("server \"bad\": \"command\": must be a string"), "{came:?}");
     assert!(!came.err.contains("claude.json"), "{came:?}");
     assert!(came.out.contains("http://far/  not used: the name is taken"), "{came:?}");
@@ -139,7 +139,7 @@ fn files_that_cannot_be_used_fail_where_nothing_else_is_there() {
     let ended = user.run(&["servers"]);
     assert_eq!(ended.code, 1, "{ended:?}");
     let (said, shown) = (ended.err, ended.out);
-    assert!(said.contains("mcp.json: is not a list of servers"), "{said}");
+    assert!(said.contains("mcp.json: is not valid JSON"), "{said}");
     assert_eq!(shown, "no configuration file can be used\n");
     user.write("work/mcp.json", r#"{"mcpServers":{"a":{"command":"refmcp stdio"}}}"#);
     let ended = user.run(&["servers"]);

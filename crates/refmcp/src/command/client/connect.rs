@@ -250,6 +250,9 @@ impl<'a> Servers<'a> {
     }
 
     fn unknown(&self, name: &str, known: &config::Servers) -> anyhow::Error {
+        if let Some(problem) = known.problems.iter().find(|problem| problem.server.as_deref() == Some(name)) {
+            return UsageError::new(format!("the entry of {name:?} cannot be used: {problem}")).into();
+        }
         let names: Vec<&str> = known.servers.iter().map(|entry| entry.name.as_str()).collect();
         let broken = known.problems.iter().filter(|problem| problem.is_of_whole_file());
         let broken: Vec<String> = broken.map(ToString::to_string).collect();
@@ -257,6 +260,7 @@ impl<'a> Servers<'a> {
             ([], _) if !broken.is_empty() => "no configuration file can be used".to_owned(),
             ([], _) => "no configuration file names any; give a URL, or a command after `--`".to_owned(),
             (_, Some(near)) if names.len() > FEW_NAMES => format!("did you mean {near}?"),
+            (_, Some(near)) => format!("did you mean {near}? There is {}", names.join(", ")),
             _ => format!("there is {}", names.join(", ")),
         };
         let hint = std::iter::once(hint).chain(broken).collect::<Vec<_>>().join("; ");

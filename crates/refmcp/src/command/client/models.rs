@@ -14,7 +14,9 @@ use super::output::WithRawJson;
 use super::session::Session;
 use super::watch::is_stateless;
 use crate::args::{ExitError, ExitReason};
+use crate::ui::error::{reworded, rpc_of};
 use crate::ui::render;
+use crate::ui::suggest::nearest;
 
 /// Where a request names its model when no session remembers one.
 const META: &str = "refmcp/model";
@@ -96,7 +98,18 @@ pub(crate) async fn select_quietly(session: &Session, name: &str) -> Result<()> 
         client.raw("models/select", JsonObject::from_iter([("name".to_owned(), name.into())]))
     };
     let method = if per_request { "models/list" } else { "models/select" };
-    let answer = session.ask(request).await.map_err(|fault| session.fault(method, &fault))?;
+    let answer = match session.ask(request).await {
+        Ok(answer) => answer,
+        Err(fault) => {
+            let fault = session.fault(method, &fault);
+            return Err(match suggested(session, name).await {
+                Some(near) if rpc_of(&fault).is_some() => {
+                    reworded(&fault, format!("{fault}; did you mean {near:?}?"))
+                }
+                _ => fault,
+            });
+        }
+    };
     let active = answer.get("active").and_then(Value::as_str);
     if active != Some(name) {
         let active = active.unwrap_or("none");
@@ -107,4 +120,11 @@ pub(crate) async fn select_quietly(session: &Session, name: &str) -> Result<()> 
         client.set_meta(named);
     }
     Ok(())
+}
+
+/// The model that may have been meant by a name that the server does not know.
+async fn suggested(session: &Session, name: &str) -> Option<String> {
+    let listed = fetch(session).await.ok()?.item;
+    let names: Vec<&str> = listed.models.iter().map(|model| model.name.as_str()).collect();
+    nearest(name, &names).filter(|near| *near != name).map(str::to_owned)
 }
