@@ -173,6 +173,10 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
         self.apply(&mut state, received, &mut calls);
         while let Some(call) = calls.pop() {
             let id = call.call;
+            // It may have been cancelled while a call before it ran.
+            if !state.engine.is_in_flight(id) {
+                continue;
+            }
             match MutexGuard::unlocked(&mut state, || self.start(call)) {
                 Ok(outcome) => {
                     state.engine.finish(self.clock.now(), id, outcome);

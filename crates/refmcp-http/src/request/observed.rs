@@ -110,6 +110,7 @@ impl ObservedRequest {
     #[cold]
     pub(crate) fn refused(&self, refusal: &Refusal) {
         if self.0.is_some() {
+            refusal.finding().into_iter().for_each(|finding| self.finding(finding));
             let (status, reason) = (refusal.status.as_u16(), refusal.reason.name());
             self.stream().refused(&Refused { status, reason, why: &refusal.why });
         }

@@ -105,6 +105,7 @@ impl EndpointState {
         if transport == SessionTransport::HttpSse {
             connection.transport = "http+sse";
         }
+        connection.observed = caller.observed.open(connection.transport);
         let resumed = self.server.resume(self.config.clone(), connection, epoch, stored.facts.as_ref());
         let resumed = resumed.map_err(|fault| {
             Refusal::unavailable(Reason::Sessions, "this session cannot be served here", 1)

@@ -23,14 +23,16 @@ use refmcp_proto::model::{
 use refmcp_proto::peer::Peer;
 use refmcp_proto::revision::{Lifecycle, Method, upgrade};
 use refmcp_server::{
-    BuildError, Call, CallError, CallId, Forward, ForwardedCall, HandlerOutcome, Policy, Server, Session,
-    WeakServer,
+    BuildError, Call, CallError, CallId, Forward, ForwardedCall, HandlerOutcome, Policy, Server,
+    ServerRequestError, Session, WeakServer,
 };
 use serde_json::value::RawValue;
+use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::listeners::Listeners;
+use super::subscriptions::ACKNOWLEDGED_WITHIN;
 use super::upstream::Upstream;
 
 /// Bytes of the longest message.
@@ -74,6 +76,9 @@ struct Slot {
     upstream: tokio::sync::Mutex<Option<Arc<Upstream>>>,
     /// The changes that sessions in front want; a connection that is opened again gets them too.
     wants: Mutex<BTreeMap<u64, SubscriptionFilter>>,
+    /// Subscriptions that the server has not acknowledged. Calls wait for them, so that a client hears of what its own
+    /// calls change.
+    subscribing: watch::Sender<usize>,
 }
 
 impl Gateway {
@@ -219,8 +224,9 @@ impl Gateway {
                 self.listen_for_session(&upstream, &facts, slot, session.number()).await;
             }
         }
-        for (session, filter) in &*slot.wants.lock() {
-            upstream.want(*session, filter);
+        let wants = slot.wants.lock().clone();
+        for (session, filter) in wants {
+            upstream.want(session, filter).await;
         }
         *place = Some(upstream.clone());
         Ok(upstream)
@@ -271,6 +277,11 @@ impl Gateway {
         if stateless && let Some(outcome) = self.in_place(&call, &upstream, &slot).await? {
             return Ok(outcome);
         }
+        if *slot.subscribing.borrow() > 0 {
+            let mut subscribing = slot.subscribing.subscribe();
+            // A server that does not acknowledge holds back no call for longer.
+            let _ = timeout(ACKNOWLEDGED_WITHIN, subscribing.wait_for(|count| *count == 0)).await;
+        }
         if let Some(level) = call.log_level() {
             upstream.lower_level(level).await.map_err(|fault| error_of(fault, &call, &facts))?;
         }
@@ -280,11 +291,12 @@ impl Gateway {
         let mut running = upstream.take(number).await.ok_or_else(gone)?;
         running.answer(&call).await;
         loop {
-            if let Err(pending) = running.ask(&call) {
+            if !running.is_done() && running.ask(&call) {
                 upstream.park(running, call);
-                return Err(pending.into());
+                return Err(ServerRequestError::Pending.into());
             }
             if let Some(done) = running.run(&call).await {
+                running.pass_on_requests();
                 if let Err(Error::Call(RequestError::NotOpen(why))) = &done {
                     upstream.end(why);
                 }
@@ -311,14 +323,17 @@ impl Gateway {
             Method::Subscribe | Method::Unsubscribe => {
                 let SubscribeParams { uri, .. } = serde_json::from_str(call.params())?;
                 let session = call.connection_session().number();
-                let mut wants = slot.wants.lock();
-                let filter = wants.entry(session).or_default();
-                let uris = filter.resource_subscriptions.get_or_insert_default();
-                uris.retain(|known| *known != uri);
-                if *call.method() == Method::Subscribe {
-                    uris.push(uri);
-                }
-                upstream.want(session, filter);
+                let filter = {
+                    let mut wants = slot.wants.lock();
+                    let filter = wants.entry(session).or_default();
+                    let uris = filter.resource_subscriptions.get_or_insert_default();
+                    uris.retain(|known| *known != uri);
+                    if *call.method() == Method::Subscribe {
+                        uris.push(uri);
+                    }
+                    filter.clone()
+                };
+                upstream.want(session, filter).await;
             }
             _ => return Ok(None),
         }
@@ -362,19 +377,31 @@ impl Forward for Gateway {
 
     fn listening(&self, session: &Arc<Session>, filter: &SubscriptionFilter) {
         let (gateway, slot, session) = (self.clone(), self.slot(session, false), session.clone());
-        let (number, filter) = (session.number(), filter.clone());
-        let ends = filter == SubscriptionFilter::default();
+        let number = session.number();
+        let ends = *filter == SubscriptionFilter::default();
         if ends {
             slot.wants.lock().remove(&number);
         } else {
             slot.wants.lock().insert(number, filter.clone());
         }
+        slot.subscribing.send_modify(|count| *count += 1);
         tokio::spawn(async move {
-            // A connection that is opened now is told what is wanted as it is opened.
-            match gateway.upstream(&slot, &session, None).await {
-                Ok(upstream) => upstream.want(number, &filter),
-                Err(fault) => tracing::warn!("no changes are heard of: {fault}"),
+            let current = slot.upstream.lock().await.clone();
+            let upstream = match current {
+                // Ending a subscription starts no server.
+                current if ends => current,
+                _ => gateway
+                    .upstream(&slot, &session, None)
+                    .await
+                    .inspect_err(|fault| tracing::warn!("no changes are heard of: {fault}"))
+                    .ok(),
+            };
+            if let Some(upstream) = upstream {
+                // What is wanted now: it may have changed meanwhile.
+                let filter = slot.wants.lock().get(&number).cloned().unwrap_or_default();
+                upstream.want(number, filter).await;
             }
+            slot.subscribing.send_modify(|count| *count -= 1);
         });
     }
 }

@@ -3,13 +3,15 @@
 //! | module | what it is |
 //! |---|---|
 //! | `gateway` | a server of ours in front, and the client library behind it |
-//! | `upstream`, `params`, `listeners` | one connection to the server behind, the calls over it, and its notifications |
+//! | `upstream`, `params` | one connection to the server behind, and the calls over it |
+//! | `subscriptions`, `listeners` | what sessions want to hear of, and what the server tells them |
 //! | `stdio` | the client of the gateway that started this process |
 
 mod gateway;
 mod listeners;
 mod params;
 mod stdio;
+mod subscriptions;
 mod upstream;
 
 use std::io::{Write, stdout};

@@ -46,7 +46,8 @@ impl<'de> Deserialize<'de> for Members<'de> {
 /// The text of the parameters for the server, and the members of their `_meta`.
 pub(super) fn forwarded_params(text: &str) -> Result<(Box<RawValue>, JsonObject), RpcError> {
     let unreadable = |fault: serde_json::Error| RpcError::invalid_params(fault.to_string());
-    if !OWN_MEMBERS.iter().any(|name| text.contains(name)) {
+    // A name can be written with escapes.
+    if !text.contains("\\u") && !OWN_MEMBERS.iter().any(|name| text.contains(name)) {
         return Ok((RawValue::from_string(text.to_owned()).map_err(unreadable)?, JsonObject::new()));
     }
     let Members(members) = serde_json::from_str(text).map_err(unreadable)?;
@@ -81,6 +82,7 @@ mod tests {
                 r#"{"z":10000000000000000000000,"a\n":"_meta"}"#,
                 json!({ "mine": [1] }),
             ),
+            (r#"{"\u005fmeta":{"mine":1},"a":1}"#, r#"{"a":1}"#, json!({ "mine": 1 })),
             (r#"{"requestState":"s","inputResponses":{},"name":"n"}"#, r#"{"name":"n"}"#, json!({})),
         ] {
             let (params, kept) = forwarded_params(text).unwrap();

@@ -2,7 +2,6 @@
 //! client meanwhile, and its notifications.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -12,12 +11,12 @@ use refmcp_client::transport::BoxFuture;
 use refmcp_client::{Client, Error, Event, OpenError, ServerFacts};
 use refmcp_proto::engine::{CallId, InputOutcome};
 use refmcp_proto::jsonrpc::RpcError;
-use refmcp_proto::model::{InputRequest, LogLevel, ProgressParams, ServerNotification, SubscriptionFilter};
+use refmcp_proto::model::{InputRequest, LogLevel, ProgressParams, ServerNotification};
 use refmcp_proto::revision::Lifecycle;
 use refmcp_server::{Call, ServerRequestError};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
@@ -38,8 +37,10 @@ const MOST_HELD: usize = 16;
 const MOST_PARKED: usize = 1024;
 /// Notifications that wait to be passed on: for one call, and for the session.
 const INBOX: usize = 1024;
-/// The pause before a `subscriptions/listen` that the server has ended is sent again.
-const LISTEN_AGAIN: Duration = Duration::from_secs(1);
+
+/// Numbers of calls and of requests, for the whole process: a `requestState` names its call, and must find no other one
+/// once the server is connected again.
+static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// A connection to the server.
 pub(super) struct Upstream {
@@ -50,14 +51,14 @@ pub(super) struct Upstream {
     calls: Mutex<BTreeMap<u64, (mpsc::Sender<CallEvent>, bool)>>,
     held: Mutex<VecDeque<Question>>,
     parked: Mutex<BTreeMap<u64, Parked>>,
-    next: AtomicU64,
     /// The level of log messages that a server with sessions was asked for.
     level: tokio::sync::Mutex<Option<LogLevel>>,
     /// Streams of `subscriptions/listen`, by the session in front.
-    streams: Mutex<BTreeMap<u64, AbortOnDropHandle<()>>>,
+    pub(super) streams: Mutex<BTreeMap<u64, AbortOnDropHandle<()>>>,
+    pub(super) acknowledged: Notify,
     /// What a server with sessions is subscribed to, and what sessions in front want of it.
-    subscribed: tokio::sync::Mutex<BTreeSet<String>>,
-    wanted: Mutex<BTreeMap<u64, Vec<String>>>,
+    pub(super) subscribed: tokio::sync::Mutex<BTreeSet<String>>,
+    pub(super) wanted: Mutex<BTreeMap<u64, Vec<String>>>,
     /// Why it has ended, and that it has.
     ended: OnceLock<OpenError>,
     pub(super) over: CancellationToken,
@@ -121,9 +122,9 @@ impl Upstream {
             calls: Mutex::default(),
             held: Mutex::default(),
             parked: Mutex::default(),
-            next: AtomicU64::new(1),
             level: tokio::sync::Mutex::default(),
             streams: Mutex::default(),
+            acknowledged: Notify::new(),
             subscribed: tokio::sync::Mutex::default(),
             wanted: Mutex::default(),
             ended: OnceLock::new(),
@@ -153,7 +154,9 @@ impl Upstream {
 
     pub(super) fn heard(&self, event: &Event) {
         match event {
-            Event::Notification(ServerNotification::SubscriptionsAcknowledged(_)) => {}
+            Event::Notification(ServerNotification::SubscriptionsAcknowledged(_)) => {
+                self.acknowledged.notify_waiters();
+            }
             Event::Notification(notification) => self.notified(notification),
             // An attempt to connect that failed is followed by another, or reported by the connector.
             Event::Closed(_) if self.client().is_none() => {}
@@ -200,25 +203,28 @@ impl Upstream {
         let late = |_| RpcError::internal("the client did not answer in time");
         let (reply, answered) = oneshot::channel();
         let (taken, is_taken) = oneshot::channel();
+        let is_held;
         {
             let upstream = upstream.upgrade().ok_or_else(gone)?;
-            let key = format!("input-{}", upstream.next.fetch_add(1, Ordering::Relaxed));
-            upstream.place(call, Question { key, request, reply, taken: Some(taken) })?;
+            let key = format!("input-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+            is_held = upstream.place(call, Question { key, request, reply, taken: Some(taken) })?;
         }
-        timeout(HELD_FOR, is_taken).await.map_err(late)?.map_err(|_| gone())?;
+        // A call that waits for the client takes it once the client has answered.
+        let within = if is_held { HELD_FOR } else { ANSWER_WITHIN };
+        timeout(within, is_taken).await.map_err(late)?.map_err(|_| gone())?;
         timeout(ANSWER_WITHIN, answered).await.map_err(late)?.map_err(|_| gone())?
     }
 
-    /// Gives a request to its call, to the oldest that can carry it, or to the next one.
-    fn place(&self, call: Option<u64>, mut question: Question) -> Result<(), RpcError> {
+    /// Gives a request to its call, to the oldest that can carry it, or to the next one; `true` when it waits for that.
+    fn place(&self, call: Option<u64>, mut question: Question) -> Result<bool, RpcError> {
         let calls = self.calls.lock();
         let own = call.and_then(|call| calls.get(&call)).filter(|(_, may_ask)| *may_ask);
         if let Some((inbox, _)) = own.or_else(|| calls.values().find(|(_, may_ask)| *may_ask)) {
             match inbox.try_send(CallEvent::Question(question)) {
-                Ok(()) => return Ok(()),
+                Ok(()) => return Ok(false),
                 Err(refused) => match refused.into_inner() {
                     CallEvent::Question(back) => question = back,
-                    _ => return Ok(()),
+                    _ => return Ok(false),
                 },
             }
         }
@@ -228,7 +234,7 @@ impl Upstream {
             return Err(RpcError::internal("too many requests wait for the client"));
         }
         held.push_back(question);
-        Ok(())
+        Ok(true)
     }
 
     /// Prepares a call, and gives the number by which [`Self::take`] finds it.
@@ -237,7 +243,7 @@ impl Upstream {
         if self.parked.lock().len() >= MOST_PARKED {
             return Err(RpcError::internal("too many calls wait for the client"));
         }
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let (events, inbox) = mpsc::channel(INBOX);
         let (params, meta) = forwarded_params(call.params())?;
         let mut request = client.forward(call.method().name(), &params).meta(meta);
@@ -261,8 +267,8 @@ impl Upstream {
             .on_request(move |request| Self::ask(upstream.clone(), Some(number), request));
         let stateless = call.peer().rules().lifecycle == Lifecycle::PerRequest;
         let may_ask = !stateless || call.method().may_request_input();
-        let open = if may_ask { self.held.lock().drain(..).collect() } else { Vec::new() };
         self.calls.lock().insert(number, (events, may_ask));
+        let open = if may_ask { self.held.lock().drain(..).collect() } else { Vec::new() };
         let result = Box::pin(async move { request.await });
         let upstream = Arc::downgrade(self);
         let running = Box::new(Running { number, upstream, inbox, result, done: None, is_sent: false, open });
@@ -291,11 +297,13 @@ impl Upstream {
         let task = tokio::spawn(async move {
             let waiting = async {
                 running.settled().await;
-                // In a session the call runs again at once; otherwise when its client comes back.
-                if let Some(call) = in_session {
+                // In a session the call runs again at once; otherwise when its client comes back. The engine ignores this
+                // until it has asked the client.
+                let Some(call) = in_session else { return std::future::pending().await };
+                loop {
                     call.withdraw_input().await;
+                    sleep(SENT_WITHIN).await;
                 }
-                std::future::pending::<()>().await;
             };
             tokio::select! {
                 () = back.cancelled() => return Some(running),
@@ -331,59 +339,6 @@ impl Upstream {
             *known = Some(level);
         }
         Ok(())
-    }
-
-    /// Subscribes to the changes that a session in front wants, and to no others for it.
-    pub(super) fn want(self: &Arc<Self>, session: u64, filter: &SubscriptionFilter) {
-        let Some(client) = self.client() else { return };
-        if client.server().rules().lifecycle == Lifecycle::PerRequest {
-            return self.listen(session, client.clone(), filter.clone());
-        }
-        // A server with sessions tells of changed lists by itself.
-        let uris = filter.resource_subscriptions.clone().unwrap_or_default();
-        self.wanted.lock().insert(session, uris);
-        let (upstream, client) = (self.clone(), client.clone());
-        tokio::spawn(async move {
-            let mut subscribed = upstream.subscribed.lock().await;
-            let wanted: BTreeSet<String> = upstream.wanted.lock().values().flatten().cloned().collect();
-            let (more, fewer): (Vec<_>, Vec<_>) =
-                wanted.symmetric_difference(&subscribed).cloned().partition(|uri| wanted.contains(uri));
-            for uri in more {
-                match client.subscribe(&uri).await {
-                    Ok(_) => drop(subscribed.insert(uri)),
-                    Err(fault) => tracing::warn!("the server refuses a subscription: {fault}"),
-                }
-            }
-            for uri in fewer {
-                if let Err(fault) = client.unsubscribe(&uri).await {
-                    tracing::debug!("the server refuses to end a subscription: {fault}");
-                }
-                subscribed.remove(&uri);
-            }
-        });
-    }
-
-    fn listen(&self, session: u64, client: Client, filter: SubscriptionFilter) {
-        let mut streams = self.streams.lock();
-        let before = streams.remove(&session);
-        let listed = [filter.tools_list_changed, filter.prompts_list_changed, filter.resources_list_changed];
-        if !listed.contains(&Some(true)) && filter.resource_subscriptions.iter().flatten().next().is_none() {
-            return;
-        }
-        let task = tokio::spawn(async move {
-            let mut listening: Pin<Box<_>> = client.listen(&filter).into_future();
-            // The new stream is requested before the old one ends, so no change falls between them.
-            tokio::select! { biased; _ = &mut listening => {}, () = std::future::ready(()) => {} }
-            drop(before);
-            loop {
-                match listening.await {
-                    Ok(_) => sleep(LISTEN_AGAIN).await,
-                    Err(fault) => return tracing::warn!("the server tells of no changes: {fault}"),
-                }
-                listening = client.listen(&filter).into_future();
-            }
-        });
-        streams.insert(session, AbortOnDropHandle::new(task));
     }
 
     /// Ends the connection in order.
@@ -426,21 +381,42 @@ impl Running {
         }
     }
 
-    /// Asks the client what the server has asked and still wants to know; an error where there is such.
-    pub(super) fn ask(&mut self, call: &Call) -> Result<(), ServerRequestError> {
-        self.open.retain(|question| !question.reply.is_closed());
-        let mut asked = Ok(());
-        for question in &mut self.open {
+    /// Asks the client what the server has asked and still wants to know; `true` when the call waits for it. The client
+    /// is not asked what it does not support: the server gets an error, and the call goes on.
+    pub(super) fn ask(&mut self, call: &Call) -> bool {
+        for mut question in std::mem::take(&mut self.open) {
+            if question.reply.is_closed() {
+                continue;
+            }
             if let Some(taken) = question.taken.take() {
                 // The handler of the request waits for it.
                 let _ = taken.send(());
             }
             match call.request::<Value>(&question.key, question.request.clone()) {
-                Ok(_) | Err(ServerRequestError::Pending) => asked = Err(ServerRequestError::Pending),
-                Err(other) => return Err(other),
+                Ok(_) | Err(ServerRequestError::Pending) => self.open.push(question),
+                Err(refused) => {
+                    // The server may have withdrawn it.
+                    let _ = question.reply.send(Err(RpcError::method_not_found(&refused.to_string())));
+                }
             }
         }
-        asked
+        !self.open.is_empty()
+    }
+
+    /// Whether the result has come.
+    pub(super) fn is_done(&self) -> bool {
+        self.done.is_some()
+    }
+
+    /// Gives what the server has asked, and still wants to know after the result, to another call.
+    pub(super) fn pass_on_requests(&mut self) {
+        let Some(upstream) = self.upstream.upgrade() else { return };
+        upstream.calls.lock().remove(&self.number);
+        for question in self.open.drain(..).filter(|question| !question.reply.is_closed()) {
+            if let Err(full) = upstream.place(None, question) {
+                tracing::warn!("a request of the server is dropped: {full}");
+            }
+        }
     }
 
     /// Passes on what the server says until it has a result, or a request for the client.
@@ -476,6 +452,9 @@ impl Running {
     /// Waits until the server needs no answer any more: it has a result, or has withdrawn its requests.
     async fn settled(&mut self) {
         let Self { result, open, done, is_sent, .. } = self;
+        if done.is_some() {
+            return;
+        }
         let withdrawn = async {
             for question in open.iter_mut() {
                 question.reply.closed().await;

@@ -134,7 +134,7 @@ fn with_full_output(grace: &str) -> Process {
     for id in 0..50 {
         process.send_line(Version::Stateless.call(id, "big_result", &json!({ "bytes": 100_000 })));
     }
-    wait_until("twenty calls in the log", || process.errors().matches("big_result").count() >= 20);
+    wait_until("eight calls in the log", || process.errors().matches("big_result").count() >= 8);
     process
 }
 

@@ -56,7 +56,8 @@ impl ServerEngine {
             Some(number) => {
                 let Some(call) = self.calls.get_mut(number) else { return };
                 call.logs_made += 1;
-                if call.logs_made <= call.logs_seen {
+                // A forwarded call goes on after an input round; any other runs again and logs the same again.
+                if call.logs_made <= call.logs_seen && !self.config.forwards {
                     return;
                 }
                 call.logs_seen = call.logs_made;

@@ -304,11 +304,13 @@ impl ServerEngine {
                 }
                 Ok(Message::Notification(notification)) => self.notification(now, &notification),
                 Ok(Message::Response(response)) => self.response(response),
-                Err(fault) if fault.needs_response => {
-                    let json = self.encode_error(fault.id.as_ref(), &fault.error);
-                    self.batches.add(batch, &json);
+                Err(fault) => {
+                    self.record_finding(message_checks::malformed(&fault));
+                    if fault.needs_response {
+                        let json = self.encode_error(fault.id.as_ref(), &fault.error);
+                        self.batches.add(batch, &json);
+                    }
                 }
-                Err(_) => {}
             }
         }
         self.flush_batch(batch);

@@ -27,6 +27,7 @@ use crate::ui::progress::Bars;
 use crate::ui::render;
 use crate::ui::text::one_line;
 use refmcp_proto::revision::Method;
+use refmcp_proto::rule::Level;
 
 /// How much later than the opening itself its end may come.
 const LATEST: Duration = Duration::from_millis(500);
@@ -214,7 +215,10 @@ fn listener(
                 bars.say(&render::log_message(log, printer.view()));
             }
             Event::Ignored(what) => ignored.tell(what),
-            Event::Finding(finding) if finding.is_violation() && !ignored.is_latest(&finding.what) => {
+            // A user wants to know of broken recommendations, too.
+            Event::Finding(finding)
+                if finding.rule.level != Level::Note && !ignored.is_latest(&finding.what) =>
+            {
                 tracing::warn!(rule = finding.rule.id, "the server: {finding}");
             }
             Event::Finding(finding) => tracing::info!(rule = finding.rule.id, "the server: {finding}"),
