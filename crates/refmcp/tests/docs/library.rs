@@ -7,17 +7,22 @@ use refmcp_client::Client;
 use refmcp_client::memory::Memory;
 use serde_json::json;
 
-type Done = Result<(), Box<dyn std::error::Error>>;
+pub(super) type Done = Result<(), Box<dyn std::error::Error>>;
 
 #[test]
 fn the_guide_says_the_same() {
+    stands_in("docs/client.md", include_str!("library.rs"), 5);
+}
+
+/// Every Rust example of a document, of which there are at least so many, stands in this source.
+pub(super) fn stands_in(document: &str, source: &str, at_least: usize) {
     let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
-    let (guide, here) = (super::read("docs/client.md"), lines(include_str!("library.rs")));
+    let (document, source) = (super::read(document), lines(source));
     let blocks: Vec<&str> =
-        guide.split("```rust\n").skip(1).filter_map(|after| after.split("```").next()).collect();
-    assert!(blocks.len() > 4, "the guide has lost its examples");
+        document.split("```rust\n").skip(1).filter_map(|after| after.split("```").next()).collect();
+    assert!(blocks.len() >= at_least, "the document has lost its examples");
     for block in blocks {
-        assert!(here.contains(lines(block).trim_end()), "this is not what is compiled:\n{block}");
+        assert!(source.contains(lines(block).trim_end()), "this is not what is compiled:\n{block}");
     }
 }
 
@@ -39,7 +44,7 @@ mod whole {
 }
 
 /// The reference server, in this process.
-fn reference() -> Memory {
+pub(super) fn reference() -> Memory {
     Memory::new(refmcp_reference::server(refmcp_reference::Options::default()).unwrap().in_memory())
 }
 

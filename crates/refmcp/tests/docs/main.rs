@@ -3,6 +3,7 @@
 
 #![cfg(unix)]
 
+mod architecture;
 mod console;
 mod integrations;
 mod library;
