@@ -9,16 +9,8 @@ use serde_json::Value;
 use crate::config::{BYTE_ORDER_MARK, SYNTAX};
 
 /// An entry: members in the order in which they are written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry(pub(super) Vec<(&'static str, Member)>);
-
-/// A member of an entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Member {
-    Text(String),
-    List(Vec<String>),
-    Pairs(Vec<(String, String)>),
-}
+#[derive(Debug, Clone, Default)]
+pub(super) struct Entry(Vec<(String, CstInputValue)>);
 
 /// What becomes of a text.
 #[derive(Debug, PartialEq, Eq)]
@@ -111,19 +103,12 @@ fn is_only_change(mut before: Value, after: &Value, list: &str, name: &str, want
 }
 
 impl Entry {
+    pub(super) fn add(&mut self, name: &str, value: impl Into<CstInputValue>) {
+        self.0.push((name.to_owned(), value.into()));
+    }
+
     fn to_input(&self) -> CstInputValue {
-        let text = |text: &String| CstInputValue::String(text.clone());
-        let member = |(name, member): &(&str, Member)| {
-            let value = match member {
-                Member::Text(value) => text(value),
-                Member::List(items) => CstInputValue::Array(items.iter().map(text).collect()),
-                Member::Pairs(pairs) => CstInputValue::Object(
-                    pairs.iter().map(|(name, value)| (name.clone(), text(value))).collect(),
-                ),
-            };
-            ((*name).to_owned(), value)
-        };
-        CstInputValue::Object(self.0.iter().map(member).collect())
+        self.0.clone().into()
     }
 
     pub(super) fn to_value(&self) -> Value {
@@ -139,8 +124,10 @@ mod tests {
     use super::*;
 
     fn entry(command: &str) -> Entry {
-        let args = ["stdio"].map(str::to_owned).to_vec();
-        Entry(vec![("command", Member::Text(command.to_owned())), ("args", Member::List(args))])
+        let mut entry = Entry::default();
+        entry.add("command", command);
+        entry.add("args", vec!["stdio"]);
+        entry
     }
 
     fn edited(text: &str) -> String {
@@ -192,8 +179,9 @@ mod tests {
     #[test]
     fn any_text_survives() {
         let odd = "C:\\Program Files\\\"x\" \n\t\u{1} é 漢 ${input:a}";
-        let env = Member::Pairs(vec![(odd.to_owned(), odd.to_owned())]);
-        let entry = Entry(vec![("command", Member::Text(odd.to_owned())), ("env", env)]);
+        let mut entry = Entry::default();
+        entry.add("command", odd);
+        entry.add("env", vec![(odd.to_owned(), CstInputValue::from(odd))]);
         let Ok(Edited::Added(text)) = with_entry("{}", "mcpServers", odd, &entry) else { panic!("added") };
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["mcpServers"][odd], entry.to_value());

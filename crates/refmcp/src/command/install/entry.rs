@@ -1,9 +1,10 @@
 //! A server's entry as each host wants it.
 
 use anyhow::{Context, Result};
+use jsonc_parser::cst::CstInputValue;
 use std::path::Path;
 
-use super::edit::{Entry, Member};
+use super::edit::Entry;
 use crate::args::{InstallOptions, Target, UrlTransport, UsageError};
 use crate::config::ConfigHost;
 
@@ -60,16 +61,16 @@ fn started(host: ConfigHost, words: Vec<String>, options: &InstallOptions) -> Re
 
 fn command(host: ConfigHost, mut words: Vec<String>, options: &InstallOptions) -> Entry {
     let args = words.split_off(1);
-    let mut members = Vec::new();
+    let mut entry = Entry::default();
     if matches!(host, ConfigHost::VsCode | ConfigHost::ClaudeCode) {
-        members.push(("type", Member::Text("stdio".to_owned())));
+        entry.add("type", "stdio");
     }
-    members.push(("command", Member::Text(words.concat())));
-    members.push(("args", Member::List(args)));
+    entry.add("command", words.concat());
+    entry.add("args", args);
     if !options.env.is_empty() {
-        members.push(("env", Member::Pairs(unique(&options.env))));
+        entry.add("env", unique(&options.env));
     }
-    Entry(members)
+    entry
 }
 
 /// A server at an address; by way of a bridge where the host cannot talk to it.
@@ -99,28 +100,28 @@ fn at(
         let what = "--env is for servers that are started; this one is at an address";
         return Err(UsageError::new(what).into());
     }
-    let mut members = Vec::new();
+    let mut entry = Entry::default();
     // Cursor finds out by itself.
     if host != ConfigHost::Cursor {
-        members.push(("type", Member::Text(kind.to_owned())));
+        entry.add("type", kind);
     }
-    members.push(("url", Member::Text(url.to_owned())));
+    entry.add("url", url);
     let headers: Vec<_> =
         options.headers.iter().map(|header| (header.name.clone(), header.value.clone())).collect();
     if !headers.is_empty() {
-        members.push(("headers", Member::Pairs(unique(&headers))));
+        entry.add("headers", unique(&headers));
     }
-    Ok(Entry(members))
+    Ok(entry)
 }
 
 /// Pairs with each name once; the last one counts.
-fn unique(pairs: &[(String, String)]) -> Vec<(String, String)> {
-    let mut unique: Vec<(String, String)> = Vec::new();
+fn unique(pairs: &[(String, String)]) -> CstInputValue {
+    let mut unique: Vec<(String, CstInputValue)> = Vec::new();
     for (name, value) in pairs {
         match unique.iter_mut().find(|(known, _)| known == name) {
-            Some((_, known)) => known.clone_from(value),
-            None => unique.push((name.clone(), value.clone())),
+            Some((_, known)) => *known = value.as_str().into(),
+            None => unique.push((name.clone(), value.as_str().into())),
         }
     }
-    unique
+    unique.into()
 }

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
+use refmcp_client::redact;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::args::{ExitError, ExitReason, InstallOptions, UsageError, join_words};
+use crate::args::{ExitError, ExitReason, InstallOptions, UsageError};
 use crate::config::{ConfigHost, ConfigScope, Platform};
 use crate::store::StateFolder;
 use crate::store::installs::{self, Change};
@@ -234,5 +235,5 @@ fn undo_command(options: &InstallOptions) -> String {
         words.extend(["--config".to_owned(), path.to_string_lossy().into_owned()]);
     }
     words.push("--undo".to_owned());
-    join_words(&words)
+    redact::joined(&words)
 }
