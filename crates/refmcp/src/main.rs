@@ -11,6 +11,7 @@ mod completion;
 mod config;
 mod logging;
 mod shell;
+mod signals;
 mod store;
 mod trace;
 mod ui;

@@ -30,7 +30,7 @@ pub(crate) use install::{InstallOptions, ServersOptions};
 pub(crate) use serve::{
     AuthorizationOptions, BuiltinLogin, DpopPolicy, Policy, Profile, ServeOptions, ServerOptions, TokenIssuer,
 };
-pub(crate) use shell_words::{join_words, split_words};
+pub(crate) use shell_words::split_words;
 pub(crate) use target::{Target, TargetName, UrlTransport, sha256_hex};
 pub(crate) use trust::{LogQuery, TrustChange, TrustCommand};
 pub(crate) use value::pair;

@@ -82,21 +82,10 @@ fn quoted(rest: &mut std::str::Chars<'_>, quote: char, word: &mut String) -> Res
     }
 }
 
-/// Words as one line that [`split_words`] and a shell take apart again.
-pub(crate) fn join_words(words: &[String]) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
-    let quote = |word: &String| {
-        if !word.is_empty() && word.chars().all(plain) {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    };
-    words.iter().map(quote).collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
+    use refmcp_client::redact;
+
     use super::*;
 
     #[test]
@@ -138,7 +127,7 @@ mod tests {
     #[test]
     fn joined_words_come_apart_again() {
         let words = ["npx", "-y", "", "a b", "it's", "$x", "\"q\"", "back\\slash"].map(str::to_owned);
-        assert_eq!(split_words(&join_words(&words)).unwrap(), words);
-        assert_eq!(join_words(&["a".to_owned(), "b c".to_owned()]), "a 'b c'");
+        assert_eq!(split_words(&redact::joined(&words)).unwrap(), words);
+        assert_eq!(redact::joined(&["a", "b c"]), "a 'b c'");
     }
 }

@@ -7,7 +7,7 @@ use refmcp_client::redact;
 use ring::digest;
 use url::Url;
 
-use super::{UsageError, join_words};
+use super::UsageError;
 
 /// A server: its URL, or how it is started. It is displayed without its secrets (see [`TargetName`]).
 #[derive(Clone, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl TargetName {
         if self.is_command {
             return format!("{words} {options} -- {}", self.shown);
         }
-        format!("{words} {} {options}", join_words(std::slice::from_ref(&self.shown)))
+        format!("{words} {} {options}", redact::joined(&[&self.shown]))
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) use parse::{json_document, parse_arguments};
 pub(crate) use source::ValueSource;
 
 use refmcp_proto::model::{JsonObject, PromptArgument};
+use refmcp_proto::uri_template::variables;
 use serde_json::{Value, json};
 
 /// Arguments as they were typed.
@@ -43,6 +44,12 @@ pub(crate) fn prompt_schema(arguments: &[PromptArgument]) -> JsonObject {
     schema.insert("required".to_owned(), json!(required));
     schema.insert("additionalProperties".to_owned(), Value::Bool(false));
     schema
+}
+
+/// The variables of a resource template as a schema.
+pub(crate) fn template_schema(uri: &str) -> JsonObject {
+    let arguments = variables(uri).into_iter().map(|variable| PromptArgument::new(variable.name));
+    prompt_schema(&arguments.collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -15,37 +15,38 @@ use crate::ui::output::print;
 use crate::ui::text::one_line;
 use line::{Line, bash_line};
 
+pub(crate) use query::of_schema;
 pub(crate) use script::script;
 
 /// The most candidates that are printed.
-const MOST: usize = 500;
+pub(crate) const MOST: usize = 500;
 
 /// The most columns of a description.
 const DESCRIPTION: usize = 80;
 
 /// A candidate for the last word.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Candidate {
-    text: String,
+pub(crate) struct Candidate {
+    pub(crate) text: String,
     description: String,
     /// Whether the word continues, so that no space follows.
-    is_open: bool,
+    pub(crate) is_open: bool,
 }
 
 impl Candidate {
-    fn new(text: impl Into<String>, description: impl Into<String>) -> Self {
+    pub(crate) fn new(text: impl Into<String>, description: impl Into<String>) -> Self {
         Self { text: text.into(), description: description.into(), is_open: false }
     }
 
-    fn open(self) -> Self {
+    pub(crate) fn open(self) -> Self {
         Self { is_open: true, ..self }
     }
 }
 
 /// The candidates for the last word.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Candidates {
-    words: Vec<Candidate>,
+pub(crate) struct Candidates {
+    pub(crate) words: Vec<Candidate>,
     /// Whether the shell completes file names.
     files: bool,
 }
@@ -121,6 +122,6 @@ fn candidates(line: &Line) -> Candidates {
 }
 
 /// Names come from servers and files and are put onto a command line: control characters are not let through.
-fn is_harmless(text: &str) -> bool {
+pub(crate) fn is_harmless(text: &str) -> bool {
     !text.is_empty() && one_line(text) == text && !text.contains(['\n', '\t', '\r'])
 }

@@ -14,11 +14,10 @@ use tokio::time::Instant;
 use super::position::summary;
 use super::{Candidate, Candidates, timeout};
 use crate::args::{CompletionReference, SharedOptions, Target, parse_shared_options, sha256_hex};
-use crate::arguments::{ArgumentField, all_fields, prompt_schema};
+use crate::arguments::{ArgumentField, all_fields, prompt_schema, template_schema};
 use crate::command::client::models::ModelList;
 use crate::command::client::requests::reference;
 use crate::command::client::{Person, Server, Servers, remembered};
-use crate::shell::template_variables;
 use crate::store::StateFolder;
 use crate::store::cache::LISTS;
 use crate::ui::progress::Bars;
@@ -154,8 +153,7 @@ impl<'a> ServerQuery<'a> {
         let pair =
             |word: &String| word.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
         let context: BTreeMap<String, String> = given.iter().filter_map(pair).collect();
-        let argument =
-            CompletionArgument { name: name.to_owned(), value: value.to_owned(), extra: JsonObject::new() };
+        let argument = CompletionArgument::new(name, value);
         let until = self.until;
         let client = self.client().await?;
         let reference = reference(of);
@@ -214,7 +212,7 @@ fn named<T>(items: Vec<T>, name: impl Fn(T) -> (String, String)) -> Candidates {
 }
 
 /// Names of arguments that have no value yet, or the values that the schema allows.
-fn of_schema(schema: &JsonObject, given: &[String], last: &str) -> Candidates {
+pub(crate) fn of_schema(schema: &JsonObject, given: &[String], last: &str) -> Candidates {
     let fields = all_fields(schema);
     let Some((key, _)) = last.split_once('=') else {
         let is_given = |name: &str| given.iter().any(|word| word.split(['=', ':', '.']).next() == Some(name));
@@ -227,14 +225,4 @@ fn of_schema(schema: &JsonObject, given: &[String], last: &str) -> Candidates {
     let field = fields.iter().find(|field| field.name == key);
     let choices = field.map(ArgumentField::suggestions).unwrap_or_default();
     Candidates::words(choices.into_iter().map(|choice| Candidate::new(format!("{key}={choice}"), "")))
-}
-
-/// The variables of a resource template as a schema.
-fn template_schema(uri: &str) -> JsonObject {
-    let arguments: Vec<_> = template_variables(uri)
-        .into_iter()
-        .map(|name| serde_json::from_value(serde_json::json!({"name": name})))
-        .filter_map(Result::ok)
-        .collect();
-    prompt_schema(&arguments)
 }

@@ -5,40 +5,30 @@ use std::path::Path;
 use std::time::Duration;
 
 use refmcp_client::model::{CompletionArgument, JsonObject, LogLevel};
+use refmcp_client::redact;
 use rustyline::completion::Pair;
 
 use super::catalog::{self, Catalog, Catalogs};
 use super::commands::names;
 use super::servers::ServerRegistry;
-use super::template_variables;
-use crate::args::{CompletionReference, ListKind, join_words, split_words};
-use crate::arguments::{ArgumentField, all_fields, prompt_schema};
+use crate::args::{CompletionReference, ListKind, split_words};
+use crate::arguments::{all_fields, prompt_schema, template_schema};
 use crate::command::client::requests::reference;
-use crate::ui::text::one_line;
+use crate::completion::{Candidate, MOST, is_harmless, of_schema};
 
 /// How long Tab waits for a server.
 const PATIENCE: Duration = Duration::from_millis(500);
-
-/// Suggestions that are shown at most.
-const MOST: usize = 500;
 
 /// What could stand in place of the last word.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Suggestions {
     /// Where the word begins.
     pub(super) start: usize,
-    pub(super) words: Vec<Word>,
+    pub(super) words: Vec<Candidate>,
     /// What to ask a server for besides.
     pub(super) ask: Option<Ask>,
     /// The beginning of a file's name, and what stands before it.
     pub(super) file: Option<(String, String)>,
-}
-
-/// A word, and whether something is to follow at once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Word {
-    pub(super) text: String,
-    pub(super) open: bool,
 }
 
 /// A question for a server.
@@ -60,23 +50,21 @@ pub(super) async fn complete(line: &str, position: usize, registry: &ServerRegis
     if let Some(ask) = &found.ask {
         // A server that is slow or does not know has nothing to say.
         let values = tokio::time::timeout_at(until, values(ask, registry)).await.unwrap_or_default();
-        let word = |value: String| Word { text: format!("{}={value}", ask.argument), open: false };
+        let word = |value: String| Candidate::new(format!("{}={value}", ask.argument), "");
         found.words.extend(values.into_iter().map(word));
     }
     if let Some((before, prefix)) = &found.file {
         found.words.extend(files(before, prefix));
     }
-    (found.start, found.words.into_iter().filter(is_harmless).take(MOST).map(pair).collect())
+    // What servers suggest is put onto the line and shown as it is, so nothing may be in it that does something.
+    let words = found.words.into_iter().filter(|word| is_harmless(&word.text));
+    (found.start, words.take(MOST).map(pair).collect())
 }
 
 /// What a server would complete an argument with.
 pub(super) async fn values(ask: &Ask, registry: &ServerRegistry) -> Vec<String> {
     let Ok(server) = registry.named(&ask.server) else { return Vec::new() };
-    let argument = CompletionArgument {
-        name: ask.argument.clone(),
-        value: ask.prefix.clone(),
-        extra: JsonObject::new(),
-    };
+    let argument = CompletionArgument::new(&ask.argument, &ask.prefix);
     let context = ask.context.iter().cloned().collect();
     match server.client().complete(&reference(&ask.of), &argument, &context).await {
         Ok(result) => result.completion.values,
@@ -166,7 +154,10 @@ fn further(first: &str, rest: &[String], partial: &str, catalogs: &Catalogs) -> 
 }
 
 fn closed(words: impl Iterator<Item = String>) -> Suggestions {
-    let words = words.map(|text| Word { text, open: false }).collect();
+    known(words.map(|text| Candidate::new(text, "")).collect())
+}
+
+fn known(words: Vec<Candidate>) -> Suggestions {
     Suggestions { words, ..Suggestions::default() }
 }
 
@@ -198,23 +189,10 @@ fn of_tool(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -> 
     let Ok((server, name)) = catalogs.find(word, catalog::tools) else { return Suggestions::default() };
     let tool = catalogs.of(&server).and_then(|catalog| catalog.tools.iter().find(|tool| tool.name == name));
     let Some(tool) = tool else { return Suggestions::default() };
-    let fields = all_fields(&tool.input_schema);
-    match partial.split_once('=') {
-        None => argument_names(fields.iter().map(|field| field.name.as_str()), given),
-        Some((key, value)) => {
-            let key = key.trim_end_matches(':');
-            match value.strip_prefix('@') {
-                Some(file) => {
-                    let before = partial.get(..partial.len() - file.len()).unwrap_or_default();
-                    Suggestions { file: Some((before.to_owned(), file.to_owned())), ..Suggestions::default() }
-                }
-                None => {
-                    let field = fields.iter().find(|field| field.name == key);
-                    let choices = field.map(ArgumentField::suggestions);
-                    closed(choices.unwrap_or_default().into_iter().map(|choice| format!("{key}={choice}")))
-                }
-            }
-        }
+    let file = |(key, value): (&str, &str)| Some((format!("{key}=@"), value.strip_prefix('@')?.to_owned()));
+    match partial.split_once('=').and_then(file) {
+        None => known(of_schema(&tool.input_schema, given, partial).words),
+        file => Suggestions { file, ..Suggestions::default() },
     }
 }
 
@@ -223,8 +201,7 @@ fn of_prompt(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -
     let prompts = catalogs.of(&server).map(|catalog| catalog.prompts.iter()).into_iter();
     let prompt = prompts.flatten().find(|prompt| prompt.name == name);
     let schema = prompt_schema(prompt.and_then(|prompt| prompt.arguments.as_deref()).unwrap_or_default());
-    let names: Vec<String> = all_fields(&schema).into_iter().map(|field| field.name).collect();
-    asked_of_server(&names, server, CompletionReference::Prompt(name), given, partial)
+    asked_of_server(&schema, server, CompletionReference::Prompt(name), given, partial)
 }
 
 fn of_template(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -> Suggestions {
@@ -232,23 +209,23 @@ fn of_template(word: &str, given: &[String], partial: &str, catalogs: &Catalogs)
     let Some(template) = catalogs.of(&server).and_then(|catalog| catalog.template(&name)) else {
         return Suggestions::default();
     };
-    let names = template_variables(&template.uri_template);
+    let schema = template_schema(&template.uri_template);
     let of = CompletionReference::Template(template.uri_template.clone());
-    asked_of_server(&names, server, of, given, partial)
+    asked_of_server(&schema, server, of, given, partial)
 }
 
 /// Names from what is known, values from the server.
 fn asked_of_server(
-    names: &[String],
+    schema: &JsonObject,
     server: String,
     of: CompletionReference,
     given: &[String],
     partial: &str,
 ) -> Suggestions {
     let Some((key, value)) = partial.split_once('=') else {
-        return argument_names(names.iter().map(String::as_str), given);
+        return known(of_schema(schema, given, partial).words);
     };
-    if !names.iter().any(|name| name == key) {
+    if !all_fields(schema).iter().any(|field| field.name == key) {
         return Suggestions::default();
     }
     let pair = |word: &String| word.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
@@ -257,16 +234,8 @@ fn asked_of_server(
     Suggestions { ask: Some(ask), ..Suggestions::default() }
 }
 
-/// The arguments that have no value yet.
-fn argument_names<'a>(names: impl Iterator<Item = &'a str>, given: &[String]) -> Suggestions {
-    let is_given = |name: &str| given.iter().any(|word| word.split(['=', ':', '.']).next() == Some(name));
-    let words =
-        names.filter(|name| !is_given(name)).map(|name| Word { text: format!("{name}="), open: true });
-    Suggestions { words: words.collect(), ..Suggestions::default() }
-}
-
 /// Files whose names begin like this.
-fn files(before: &str, prefix: &str) -> Vec<Word> {
+fn files(before: &str, prefix: &str) -> Vec<Candidate> {
     let (folder, name) = prefix.rsplit_once('/').map_or(("", prefix), |(folder, name)| (folder, name));
     let shown = prefix.get(..prefix.len() - name.len()).unwrap_or_default();
     let place = match (folder, shown) {
@@ -276,7 +245,7 @@ fn files(before: &str, prefix: &str) -> Vec<Word> {
     };
     // A folder that cannot be read has nothing to suggest.
     let Ok(entries) = std::fs::read_dir(place) else { return Vec::new() };
-    let mut words: Vec<Word> = entries
+    let mut words: Vec<Candidate> = entries
         .flatten()
         .take(MOST)
         .filter_map(|entry| {
@@ -284,21 +253,17 @@ fn files(before: &str, prefix: &str) -> Vec<Word> {
             let is_wanted = file.starts_with(name) && (name.starts_with('.') || !file.starts_with('.'));
             let is_folder = entry.path().is_dir();
             let end = if is_folder { "/" } else { "" };
-            is_wanted.then(|| Word { text: format!("{before}{shown}{file}{end}"), open: is_folder })
+            let word = Candidate::new(format!("{before}{shown}{file}{end}"), "");
+            is_wanted.then(|| if is_folder { word.open() } else { word })
         })
         .collect();
     words.sort_by(|one, other| one.text.cmp(&other.text));
     words
 }
 
-/// What servers suggest is put onto the line and shown as it is, so nothing may be in it that does something.
-fn is_harmless(word: &Word) -> bool {
-    one_line(&word.text) == word.text.as_str() && !word.text.contains(['\n', '\t'])
-}
-
-fn pair(word: Word) -> Pair {
-    let quoted = join_words(std::slice::from_ref(&word.text));
-    let replacement = if word.open { quoted } else { format!("{quoted} ") };
+fn pair(word: Candidate) -> Pair {
+    let quoted = redact::joined(&[&word.text]);
+    let replacement = if word.is_open { quoted } else { format!("{quoted} ") };
     Pair { display: word.text, replacement }
 }
 

@@ -188,3 +188,36 @@ impl Completer for Completing {
         Ok((self.complete)(line, position))
     }
 }
+
+/// Restores the terminal's settings when this is dropped: the line editor may not get to do so.
+#[derive(Debug)]
+pub(super) struct TerminalGuard {
+    #[cfg(unix)]
+    before: Option<rustix::termios::Termios>,
+}
+
+#[cfg(unix)]
+impl TerminalGuard {
+    pub(super) fn now() -> Self {
+        Self { before: rustix::termios::tcgetattr(std::io::stdin()).ok() }
+    }
+}
+
+#[cfg(unix)]
+impl Drop for TerminalGuard {
+    fn drop(&mut self) {
+        use rustix::termios::{OptionalActions, tcsetattr};
+
+        if let Some(before) = &self.before {
+            // A terminal that is gone needs no care.
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl TerminalGuard {
+    pub(super) fn now() -> Self {
+        Self {}
+    }
+}

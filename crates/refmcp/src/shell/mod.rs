@@ -15,7 +15,6 @@ mod notices;
 mod resources;
 mod run;
 mod servers;
-pub(crate) mod signals;
 
 use std::io::{self, IsTerminal};
 use std::pin::pin;
@@ -24,13 +23,13 @@ use std::sync::Arc;
 use anyhow::Result;
 use parking_lot::Mutex;
 use refmcp_client::RpcError;
-use refmcp_proto::uri_template::variables;
 use tokio::runtime::Handle;
 
 use crate::args::{ExitError, ExitReason, OutputFormat, SharedOptions, Target, UsageError};
 use crate::command::client::{Person, Servers, fault};
 use crate::config::usual_files;
 use crate::logging;
+use crate::signals::{Signal, Signals};
 use crate::ui::error::{document, rpc_of};
 use crate::ui::output::{print_aside, reader_left};
 use crate::ui::progress::Bars;
@@ -38,17 +37,11 @@ use crate::ui::redact::masked;
 use crate::ui::style::Paint;
 use crate::ui::text::{multi_line, one_line};
 use commands::{Command, parse};
-use editor::{Lines, Typed};
+use editor::{Lines, TerminalGuard, Typed};
 use history::History;
 use notices::Notices;
 use run::Shell;
 use servers::ServerRegistry;
-use signals::{Signal, Signals, TerminalGuard};
-
-/// The names of the variables of a resource template.
-pub(crate) fn template_variables(template: &str) -> Vec<String> {
-    variables(template).into_iter().map(|variable| variable.name).collect()
-}
 
 /// Runs until the user leaves. A script ends as the last of its commands that failed.
 pub(crate) async fn run(targets: &[Target], shared: &SharedOptions) -> Result<ExitReason> {

@@ -75,6 +75,8 @@ json_object! {
         name: String,
         /// What was typed so far.
         value: String,
+        /// An argument, and what was typed of it.
+        fn new,
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     BridgeArgs, BridgeListenOptions, BridgeSide, ClientArgs, ClientCommand, CompletionReference,
     ConnectionArgs, ListArgs, ListKind, ModelsArgs, ServerArgs, SharedOptions, ShellArgs,
 };
-use crate::args::{Target, UsageError, join_words};
+use crate::args::{Target, UsageError};
 use crate::arguments::ArgumentInput;
 use crate::ui::suggest::nearest;
 
@@ -173,7 +173,7 @@ impl Positionals {
         let Some(target) = self.words.iter().find(is_target).filter(|_| self.command.is_empty()) else {
             return Ok(());
         };
-        let target = join_words(&[redact::word(target)]);
+        let target = redact::joined(&[redact::word(target)]);
         Err(UsageError::new(format!(
             "the target comes first: write {target} before {:?}",
             redact::word(first)

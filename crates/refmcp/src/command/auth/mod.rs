@@ -18,7 +18,6 @@ use url::Url;
 
 use crate::args::{
     AuthCommand, BrowserOptions, ExitError, ExitReason, LoginOptions, OutputFormat, SharedOptions, Target,
-    join_words,
 };
 use crate::command::client::Person;
 use crate::store::StateFolder;
@@ -91,7 +90,7 @@ pub(crate) fn hinted(fault: anyhow::Error, target: Option<&Target>) -> anyhow::E
     let Some(target) = target.filter(|_| ExitReason::of(&fault) == ExitReason::Authorization) else {
         return fault;
     };
-    let word = join_words(&[target.to_string()]);
+    let word = redact::joined(&[target.to_string()]);
     let mut what = format!("{fault:#}; to log in: refmcp auth login {word}");
     if let Some(scopes) = scopes_for(target) {
         what += &format!(" (you are logged in for {scopes}; for more, add --scope SCOPE)");

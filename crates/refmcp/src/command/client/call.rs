@@ -5,13 +5,13 @@ use std::time::{Instant, SystemTime};
 
 use anyhow::Result;
 use refmcp_client::model::{CallToolResult, JsonObject, Tool};
-use refmcp_client::{CallError, Error};
+use refmcp_client::{CallError, Error, redact};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::output::WithRawJson;
 use super::session::Session;
-use crate::args::{ExitError, ExitReason, UsageError, join_words};
+use crate::args::{ExitError, ExitReason, UsageError};
 use crate::arguments::{ArgumentInput, ValueSource, parse_arguments};
 use crate::store::StateFolder;
 use crate::store::calls::{CallEntry, Outcome, append};
@@ -60,7 +60,7 @@ async fn approved(session: &Session, tool: &Tool, arguments: JsonObject) -> Resu
     });
     match trust.tool(session.name.key(), &tool.name) {
         Verdict::Disabled => {
-            let options = format!("--tool {}", join_words(std::slice::from_ref(&tool.name)));
+            let options = format!("--tool {}", redact::joined(&[&tool.name]));
             let how = session.name.command_line("refmcp trust revoke", &options);
             return Err(
                 UsageError::new(format!("{} was disabled here; to use it again: {how}", tool.name)).into()

@@ -10,7 +10,7 @@ use refmcp_proto::jsonrpc::code;
 
 use super::server_stderr::LastLines;
 use crate::args::{ExitError, ExitReason};
-use crate::shell::signals::Signal;
+use crate::signals::Signal;
 use crate::ui::error::reworded;
 use crate::ui::text::{multi_line, one_line};
 

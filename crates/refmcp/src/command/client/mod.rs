@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::{BridgeSide, ClientCommand, ExitReason, OutputFormat, SharedOptions, Target, UsageError};
 use crate::bridge;
 use crate::command::{auth, reachable};
-use crate::shell::signals::{Signal, Signals};
+use crate::signals::{Signal, Signals};
 use crate::ui::progress::Bars;
 pub(crate) use connect::{Server, Servers, remembered};
 pub(crate) use host::{Person, root};

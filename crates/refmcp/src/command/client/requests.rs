@@ -78,8 +78,7 @@ pub(crate) async fn complete(
     context: &[(String, String)],
 ) -> Result<()> {
     let reference = reference(of);
-    let argument =
-        CompletionArgument { name: argument.to_owned(), value: prefix.to_owned(), extra: JsonObject::new() };
+    let argument = CompletionArgument::new(argument, prefix);
     let context: BTreeMap<String, String> = context.iter().cloned().collect();
     let request = session.client.complete(&reference, &argument, &context);
     let request = request.read_as::<WithRawJson<CompleteResult>>();

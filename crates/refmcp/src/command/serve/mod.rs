@@ -3,7 +3,6 @@
 mod addresses;
 mod auth;
 mod listen;
-mod signals;
 
 use std::io::{Write, stdout};
 
@@ -15,9 +14,9 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use self::addresses::{ListenAddress, ServerAddresses};
-use self::signals::Signals;
 use super::{configure, reachable, reference_options};
 use crate::args::{OutputFormat, Policy, ServeOptions};
+use crate::signals::{Signal, Signals};
 
 pub(crate) fn run(options: ServeOptions) -> Result<()> {
     let runtime =
@@ -33,7 +32,7 @@ async fn serve(options: ServeOptions) -> Result<()> {
         (Some(certificate), Some(key)) => Some(Tls::from_files(certificate, key)?),
         _ => None,
     };
-    let signals = Signals::listen()?;
+    let signals = Signals::new()?;
     let (listener, at) = listen::open(&options, tls.as_ref()).await?;
     let mut http = http_options(&options, &at);
     let shutdown = Shutdown::new(options.shutdown_timeout).drain(options.listen.drain);
@@ -81,7 +80,7 @@ async fn serve(options: ServeOptions) -> Result<()> {
         tracing::debug!(%fault, "the banner was not read");
     }
     let endpoint = Endpoint::builder(server).options(http).build();
-    let signals = tokio::spawn(signals.obey(shutdown.clone(), tls));
+    let signals = tokio::spawn(obey(signals, shutdown.clone(), tls));
     // Operators are answered until the end, and so see that the server stops.
     let (of_ops, end) = (endpoint.clone(), CancellationToken::new());
     let told = end.clone();
@@ -132,4 +131,29 @@ fn own_names(options: &ServeOptions, at: &ListenAddress) -> Vec<String> {
         names.push(options.host.clone());
     }
     names
+}
+
+/// Does what signals ask for: SIGTERM and SIGINT to end, SIGHUP to read the certificate again. Ends when the task is aborted.
+async fn obey(mut signals: Signals, shutdown: Shutdown, tls: Option<Tls>) {
+    loop {
+        match signals.next().await {
+            Signal::Terminate | Signal::Interrupt => shutdown.trigger(),
+            Signal::Hangup => {
+                let tls = tls.clone();
+                // Reading files may block; the signals that end the server must still be heard.
+                tokio::task::spawn_blocking(move || reload(tls.as_ref()));
+            }
+        }
+    }
+}
+
+fn reload(tls: Option<&Tls>) {
+    match tls.map(Tls::reload) {
+        None => tracing::warn!("SIGHUP: there is no certificate to read again (--tls-cert); nothing changes"),
+        Some(Ok(())) => tracing::info!("SIGHUP: new connections get the certificate that was read now"),
+        Some(Err(fault)) => {
+            let why = format!("{:#}", anyhow::Error::new(fault));
+            tracing::error!(why, "SIGHUP: the new certificate cannot be used; the old one stays in use");
+        }
+    }
 }

@@ -137,15 +137,15 @@ fn files_follow_an_at_sign() {
     let texts: Vec<String> = words.iter().map(|word| word.text.clone()).collect();
     let expected = ["alpha.txt", "also", "altar/"].map(|name| format!("message=@{place}/{name}"));
     assert_eq!(texts, expected);
-    assert_eq!(words.iter().map(|word| word.open).collect::<Vec<_>>(), [false, false, true]);
+    assert_eq!(words.iter().map(|word| word.is_open).collect::<Vec<_>>(), [false, false, true]);
 }
 
 #[test]
 fn what_could_do_something_to_a_terminal_is_not_suggested() {
     let found = suggest("two.e", &catalogs(None));
-    let harmless: Vec<Word> = found.words.into_iter().filter(is_harmless).collect();
-    assert_eq!(harmless, [Word { text: "two.echo".to_owned(), open: false }]);
-    let quoted = pair(Word { text: "goal=fewer dependencies".to_owned(), open: false });
+    let harmless = found.words.into_iter().filter(|word| is_harmless(&word.text)).collect::<Vec<_>>();
+    assert_eq!(harmless, [Candidate::new("two.echo", "")]);
+    let quoted = pair(Candidate::new("goal=fewer dependencies", ""));
     assert_eq!(
         (quoted.display.as_str(), quoted.replacement.as_str()),
         ("goal=fewer dependencies", "'goal=fewer dependencies' ")
