@@ -1,14 +1,12 @@
 //! Arguments of tools and prompts: parsed from words by the schema, and checked before anything is sent.
 
-mod describe;
-mod field;
 mod parse;
 mod schema;
 mod source;
 mod value;
 
-pub(crate) use field::{ArgumentField, all_fields, missing_fields};
 pub(crate) use parse::{json_document, parse_arguments};
+pub(crate) use schema::{ArgumentField, all_fields, missing_fields};
 pub(crate) use source::ValueSource;
 
 use refmcp_proto::model::{JsonObject, PromptArgument};

@@ -7,8 +7,7 @@ use refmcp_proto::schema::SchemaValidator;
 use serde_json::Value;
 
 use super::ArgumentInput;
-use super::field::missing_fields;
-use super::schema::SchemaWalk;
+use super::schema::{SchemaWalk, missing_fields};
 use super::source::ValueSource;
 use super::value::{list_items, parse_value};
 use crate::ui::suggest::nearest;

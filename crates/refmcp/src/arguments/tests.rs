@@ -4,8 +4,8 @@ use std::io::Cursor;
 
 use serde_json::json;
 
-use super::describe::expected;
 use super::parse::ArgumentErrors;
+use super::schema::expected;
 use super::*;
 
 fn object(value: &Value) -> JsonObject {

@@ -3,8 +3,7 @@
 use refmcp_proto::model::{JsonObject, plain_number};
 use serde_json::{Number, Value};
 
-use super::describe::expected;
-use super::schema::{DEEPEST, SchemaWalk, alternatives, list, types};
+use super::schema::{DEEPEST, SchemaWalk, alternatives, expected, list, types};
 
 /// Parses a text by the schema; of alternatives, the first that fits is taken.
 ///

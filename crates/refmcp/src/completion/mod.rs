@@ -1,10 +1,8 @@
 //! Completion of command lines in bash, zsh and fish. The script of a shell hands the line to the hidden command
 //! `__complete`, which prints candidates; servers are asked only where that starts nothing without consent, and briefly.
 
-mod line;
 mod position;
-mod query;
-mod script;
+mod shells;
 mod values;
 
 use std::ffi::OsString;
@@ -13,10 +11,10 @@ use std::time::Duration;
 use crate::args::CompletionShell;
 use crate::ui::output::print;
 use crate::ui::text::one_line;
-use line::{Line, bash_line};
+use shells::{Line, answer, bash_line};
 
-pub(crate) use query::of_schema;
-pub(crate) use script::script;
+pub(crate) use shells::script;
+pub(crate) use values::of_schema;
 
 /// The most candidates that are printed.
 pub(crate) const MOST: usize = 500;
@@ -103,7 +101,7 @@ pub(crate) fn run(shell: CompletionShell, words: &[OsString]) {
     found.words.dedup_by(|one, other| one.text == other.text);
     found.words.truncate(MOST);
     // A shell that reads no more has no use for the rest.
-    let _ = print(script::answer(shell, &line, &found).as_bytes());
+    let _ = print(answer(shell, &line, &found).as_bytes());
 }
 
 fn candidates(line: &Line) -> Candidates {

@@ -1,14 +1,235 @@
-//! Values that configuration files and servers know: names of servers, tools, prompts and arguments, URIs of resources.
+//! Values that configuration files and servers know: names of servers, tools, prompts and arguments, URIs of resources. A server that has to be started is asked only if its start is allowed for good, no login is
+//! begun, and a server that does not answer at once is given up.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
-use super::line::Line;
+use anyhow::{Context, Result};
+use refmcp_client::model::{CompletionArgument, JsonObject, Prompt, Resource, ResourceTemplate, Tool};
+use refmcp_client::{Client, Listable};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+
 use super::position::{Position, summary};
-use super::query::{self, Query};
-use super::{Candidate, Candidates};
-use crate::args::{CompletionReference, ListKind};
+use super::shells::Line;
+use super::{Candidate, Candidates, timeout};
+use crate::args::{CompletionReference, ListKind, SharedOptions, Target, parse_shared_options, sha256_hex};
+use crate::arguments::{ArgumentField, all_fields, prompt_schema, template_schema};
+use crate::command::client::models::ModelList;
+use crate::command::client::requests::reference;
+use crate::command::client::{Person, Server, Servers, remembered};
 use crate::config;
+use crate::store::StateFolder;
+use crate::store::cache::LISTS;
+use crate::ui::progress::Bars;
 use crate::ui::redact;
+
+/// How long a server has to end.
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
+
+/// What to ask for.
+pub(super) enum Query<'a> {
+    Tools,
+    Prompts,
+    Resources,
+    Templates,
+    Models,
+    /// Names and values of a tool's arguments.
+    ToolArguments {
+        tool: &'a str,
+        given: &'a [String],
+        last: &'a str,
+    },
+    /// Names and values of the arguments of a prompt, or of the variables of a resource template.
+    Arguments {
+        of: &'a CompletionReference,
+        given: &'a [String],
+        last: &'a str,
+    },
+}
+
+/// Candidates from the server that `target` names; none where it is not to be asked.
+pub(super) fn ask(options: &[(&str, String)], target: &str, query: &Query<'_>) -> Candidates {
+    let found = Target::parse(target).map_err(Into::into).and_then(|target| {
+        let shared = parse_shared_options(options).context("the options are not understood")?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let found = runtime.block_on(ServerQuery::answer(&target, &shared, query));
+        // What still runs is given up with the process.
+        runtime.shutdown_background();
+        found
+    });
+    found.unwrap_or_default()
+}
+
+/// A server that may be asked, connected when it has to be.
+struct ServerQuery<'a> {
+    shared: &'a SharedOptions,
+    server: Server,
+    until: Instant,
+    key: String,
+    client: Option<Client>,
+}
+
+impl<'a> ServerQuery<'a> {
+    async fn answer(target: &Target, shared: &'a SharedOptions, query: &Query<'_>) -> Result<Candidates> {
+        let until = Instant::now() + timeout();
+        let (person, bars) = (Person::absent(), Bars::hidden().saying(|_| ()));
+        let servers = Servers::new(shared, &person)?.beside(&bars);
+        let server = tokio::time::timeout_at(until, servers.find(target)).await??;
+        let folder = std::env::current_dir().unwrap_or_default();
+        // All that decides which server this is, and what it lists.
+        let key = format!(
+            "{:?}",
+            (
+                target,
+                server.connector.name(),
+                &folder,
+                &shared.config,
+                &shared.headers,
+                &shared.env,
+                &shared.protocol_version
+            )
+        );
+        let mut asked = Self { shared, server, until, key, client: None };
+        let found = asked.candidates(query).await;
+        if let Some(client) = &asked.client {
+            // One that does not end in time is ended with the process.
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, client.close()).await;
+        }
+        found
+    }
+
+    async fn candidates(&mut self, query: &Query<'_>) -> Result<Candidates> {
+        Ok(match query {
+            Query::Tools => {
+                self.named(|tool: Tool| (tool.name, tool.description.unwrap_or_default())).await?
+            }
+            Query::Prompts => {
+                self.named(|prompt: Prompt| (prompt.name, prompt.description.unwrap_or_default())).await?
+            }
+            Query::Resources => self.named(|resource: Resource| (resource.uri, resource.name)).await?,
+            Query::Templates => {
+                self.named(|template: ResourceTemplate| (template.uri_template, template.name)).await?
+            }
+            Query::Models => {
+                let models = self.cached("models/list", async |client: &Client| {
+                    let request = client.raw("models/list", JsonObject::new());
+                    Ok(request.read_as::<ModelList>().await?.models)
+                });
+                named(models.await?, |model| (model.name, model.description.unwrap_or_default()))
+            }
+            Query::ToolArguments { tool, given, last } => {
+                let tools: Vec<Tool> = self.listed().await?;
+                let tool = tools.iter().find(|known| known.name == *tool).context("no such tool")?;
+                of_schema(&tool.input_schema, given, last)
+            }
+            Query::Arguments { of, given, last } => self.arguments(of, given, last).await?,
+        })
+    }
+
+    /// Everything that a list of the server names, each with its description.
+    async fn named<T: Listable + Serialize + DeserializeOwned>(
+        &mut self,
+        name: impl Fn(T) -> (String, String),
+    ) -> Result<Candidates> {
+        Ok(named(self.listed().await?, name))
+    }
+
+    /// The arguments of a prompt or a template: names from the lists, values from the server.
+    async fn arguments(
+        &mut self,
+        of: &CompletionReference,
+        given: &[String],
+        last: &str,
+    ) -> Result<Candidates> {
+        let schema = match of {
+            CompletionReference::Prompt(name) => {
+                let prompts: Vec<Prompt> = self.listed().await?;
+                let prompt =
+                    prompts.into_iter().find(|prompt| prompt.name == *name).context("no such prompt")?;
+                prompt_schema(prompt.arguments.as_deref().unwrap_or_default())
+            }
+            CompletionReference::Template(uri) => template_schema(uri),
+        };
+        let Some((name, value)) = last.split_once('=') else { return Ok(of_schema(&schema, given, last)) };
+        let pair =
+            |word: &String| word.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let context: BTreeMap<String, String> = given.iter().filter_map(pair).collect();
+        let argument = CompletionArgument::new(name, value);
+        let until = self.until;
+        let client = self.client().await?;
+        let reference = reference(of);
+        let result =
+            tokio::time::timeout_at(until, client.complete(&reference, &argument, &context)).await??;
+        let values = result.completion.values.into_iter();
+        Ok(Candidates::words(values.map(|value| Candidate::new(format!("{name}={value}"), ""))))
+    }
+
+    /// A list of the server.
+    async fn listed<T: Listable + Serialize + DeserializeOwned>(&mut self) -> Result<Vec<T>> {
+        self.cached(T::METHOD.name(), async |client: &Client| Ok(client.pages().all().await?)).await
+    }
+
+    /// What a method lists, as it was a short while ago or as it is now.
+    async fn cached<T: Serialize + DeserializeOwned>(
+        &mut self,
+        method: &str,
+        fetch: impl AsyncFnOnce(&Client) -> Result<Vec<T>>,
+    ) -> Result<Vec<T>> {
+        let folder = StateFolder::from_env()?;
+        // All that decides which server it is may hold secrets.
+        let key = sha256_hex(format!("{method}\n{}", self.key).as_bytes());
+        if let Some(list) = LISTS.get(&folder, &key, SystemTime::now()) {
+            return Ok(list);
+        }
+        let until = self.until;
+        let client = self.client().await?;
+        let list: Vec<T> = tokio::time::timeout_at(until, fetch(client)).await??;
+        // A list that is not cached is asked for again.
+        let _ = LISTS.put(&folder, &key, &list, SystemTime::now());
+        Ok(list)
+    }
+
+    async fn client(&mut self) -> Result<&Client> {
+        if self.client.is_none() {
+            let timeout = timeout();
+            let mut builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
+                .version_policy(self.shared.protocol_version)
+                .timeout(timeout)
+                .total_timeout(timeout)
+                .open_timeout(timeout);
+            if let Some(revision) = remembered(&self.server.name) {
+                builder = builder.known_revision(&self.server.connector.name(), revision);
+            }
+            let connecting = builder.connect_to(self.server.connector.clone());
+            self.client = Some(tokio::time::timeout_at(self.until, connecting).await??);
+        }
+        self.client.as_ref().context("it is connected")
+    }
+}
+
+fn named<T>(items: Vec<T>, name: impl Fn(T) -> (String, String)) -> Candidates {
+    let named = items.into_iter().map(name);
+    Candidates::words(named.map(|(name, description)| Candidate::new(name, summary(&description))))
+}
+
+/// Names of arguments that have no value yet, or the values that the schema allows.
+pub(crate) fn of_schema(schema: &JsonObject, given: &[String], last: &str) -> Candidates {
+    let fields = all_fields(schema);
+    let Some((key, _)) = last.split_once('=') else {
+        let is_given = |name: &str| given.iter().any(|word| word.split(['=', ':', '.']).next() == Some(name));
+        let missing = fields.iter().filter(|field| !is_given(&field.name));
+        return Candidates::words(missing.map(|field| {
+            let about = field.description.as_deref().unwrap_or(&field.expected);
+            Candidate::new(format!("{}=", field.name), summary(about)).open()
+        }));
+    };
+    let field = fields.iter().find(|field| field.name == key);
+    let choices = field.map(ArgumentField::suggestions).unwrap_or_default();
+    Candidates::words(choices.into_iter().map(|choice| Candidate::new(format!("{key}={choice}"), "")))
+}
 
 /// Whether values of an option come from files or servers.
 pub(super) fn is_known(option: &str) -> bool {
@@ -24,7 +245,7 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
     }
     let given = position.positionals.as_slice();
     let targets = || Some(servers(position, last));
-    let ask = |target: &String, question: Query<'_>| Some(query::ask(&position.values, target, &question));
+    let asked = |target: &String, question: Query<'_>| Some(ask(&position.values, target, &question));
     match (position.path.as_slice(), given) {
         (["list"], []) => {
             let mut found = servers(position, last);
@@ -33,11 +254,11 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
         }
         (["list"], [kind]) if ListKind::parse(kind).is_some() => targets(),
         (["list"], [kind, target, ..]) => match ListKind::parse(kind)? {
-            ListKind::Tools => ask(target, Query::Tools),
-            ListKind::Resources => ask(target, Query::Resources),
-            ListKind::Templates => ask(target, Query::Templates),
-            ListKind::Prompts => ask(target, Query::Prompts),
-            ListKind::Models => ask(target, Query::Models),
+            ListKind::Tools => asked(target, Query::Tools),
+            ListKind::Resources => asked(target, Query::Resources),
+            ListKind::Templates => asked(target, Query::Templates),
+            ListKind::Prompts => asked(target, Query::Prompts),
+            ListKind::Models => asked(target, Query::Models),
             ListKind::All => Some(Candidates::default()),
         },
         (["models"], []) => {
@@ -51,20 +272,20 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
         | (["auth", "login" | "status" | "logout"] | ["trust", "allow" | "disable" | "revoke"], []) => {
             targets()
         }
-        (["models", "select"], [target]) => ask(target, Query::Models),
-        (["call"], [target]) => ask(target, Query::Tools),
-        (["call"], [target, tool, given @ ..]) => ask(target, Query::ToolArguments { tool, given, last }),
-        (["read"], [target]) | (["watch"], [target, ..]) => ask(target, Query::Resources),
-        (["prompt"], [target]) => ask(target, Query::Prompts),
+        (["models", "select"], [target]) => asked(target, Query::Models),
+        (["call"], [target]) => asked(target, Query::Tools),
+        (["call"], [target, tool, given @ ..]) => asked(target, Query::ToolArguments { tool, given, last }),
+        (["read"], [target]) | (["watch"], [target, ..]) => asked(target, Query::Resources),
+        (["prompt"], [target]) => asked(target, Query::Prompts),
         (["prompt"], [target, name, given @ ..]) => {
             let of = CompletionReference::Prompt(name.clone());
-            ask(target, Query::Arguments { of: &of, given, last })
+            asked(target, Query::Arguments { of: &of, given, last })
         }
         (["complete"], [target]) => {
             let value = |id| position.value(id).map(str::to_owned);
             let of = value("prompt").map(CompletionReference::Prompt);
             let of = of.or_else(|| value("template").map(CompletionReference::Template))?;
-            ask(target, Query::Arguments { of: &of, given: &[], last })
+            asked(target, Query::Arguments { of: &of, given: &[], last })
         }
         (["list" | "read" | "complete" | "info" | "raw"], _) => Some(Candidates::default()),
         _ => None,
@@ -73,15 +294,15 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
 
 fn option_values(position: &Position<'_>, option: &str) -> Option<Candidates> {
     // The server may be named later on the line, and then it is not known yet.
-    let ask = |question: Query<'_>| match position.positionals.first() {
-        Some(target) => query::ask(&position.values, target, &question),
+    let asked = |question: Query<'_>| match position.positionals.first() {
+        Some(target) => ask(&position.values, target, &question),
         None => Candidates::default(),
     };
     Some(match (position.path.as_slice(), option) {
-        (["complete"], "prompt") => ask(Query::Prompts),
-        (["complete"], "template") => ask(Query::Templates),
-        (_, "model") => ask(Query::Models),
-        (["trust", _], "tool") => ask(Query::Tools),
+        (["complete"], "prompt") => asked(Query::Prompts),
+        (["complete"], "template") => asked(Query::Templates),
+        (_, "model") => asked(Query::Models),
+        (["trust", _], "tool") => asked(Query::Tools),
         (["bridge"], "to") => servers(position, ""),
         _ => return Some(Candidates::default()),
     })

@@ -7,7 +7,6 @@
 mod catalog;
 mod commands;
 mod complete;
-mod connect;
 mod editor;
 mod history;
 mod monitor;

@@ -3,11 +3,8 @@
 
 mod browser;
 mod callback;
-mod keyring;
-mod login;
+mod commands;
 mod login_options;
-mod logout;
-mod status;
 mod store;
 
 use anyhow::Result;
@@ -32,11 +29,11 @@ use store::UserStore;
 pub(crate) async fn run(command: AuthCommand, shared: &SharedOptions) -> Result<ExitReason> {
     match command {
         AuthCommand::Login { target, login, browser } => {
-            login::login(&target, &login, &browser, shared).await
+            commands::login(&target, &login, &browser, shared).await
         }
-        AuthCommand::Status { target } => status::status(target.as_ref(), shared).await,
-        AuthCommand::Logout { target } => logout::logout(&target, shared).await,
-        AuthCommand::Keyring { action } => keyring::keyring(action, shared).await,
+        AuthCommand::Status { target } => commands::status(target.as_ref(), shared).await,
+        AuthCommand::Logout { target } => commands::logout(&target, shared).await,
+        AuthCommand::Keyring { action } => commands::keyring(action, shared).await,
     }
 }
 

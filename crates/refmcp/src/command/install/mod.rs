@@ -4,7 +4,6 @@ mod diff;
 mod edit;
 mod entry;
 mod file;
-mod secrets;
 
 use std::path::{Path, PathBuf};
 
@@ -179,7 +178,7 @@ fn shown_entry(options: &InstallOptions, entry: Value) -> Result<Value> {
     if options.show_secrets {
         return Ok(entry);
     }
-    Ok(serde_json::from_str(&secrets::masked(&entry.to_string()))?)
+    Ok(serde_json::from_str(&diff::masked(&entry.to_string()))?)
 }
 
 /// Shows what would become of the file; the diff as it is shown, and whether it is to be done.
@@ -194,7 +193,7 @@ fn agreed(
     let paint = Paint::for_stream(&std::io::stdout(), is_json);
     let diff = |shown| diff::unified(&file.shown(), file.text.as_deref(), after, shown, paint);
     let whole = diff(str::to_owned);
-    let diff = if options.show_secrets { whole.clone() } else { diff(secrets::masked) };
+    let diff = if options.show_secrets { whole.clone() } else { diff(diff::masked) };
     if !is_json {
         print(diff.as_bytes()).context("cannot write to standard output")?;
     }

@@ -3,13 +3,14 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use refmcp_client::redact;
-use refmcp_http::EndpointPath;
+use refmcp_http::{EndpointPath, Listener, Tls};
 use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
 use url::Url;
 
-use crate::args::UsageError;
+use crate::args::{ServeOptions, UsageError};
 
 /// Where the server is reached.
 pub(super) struct ServerAddresses {
@@ -168,6 +169,36 @@ impl ServerAddresses {
 fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+/// Opens it; gives where it really is.
+///
+/// # Errors
+///
+/// It is taken, or the system refuses it.
+pub(super) async fn listen(options: &ServeOptions, tls: Option<&Tls>) -> Result<(Listener, ListenAddress)> {
+    #[cfg(unix)]
+    if let Some(path) = &options.listen.unix {
+        let socket = refmcp_http::UnixSocket::bind(path, options.listen.unix_mode).await;
+        let socket = socket.context("cannot listen on the Unix socket")?;
+        return Ok((socket.into(), ListenAddress::Unix(path.clone())));
+    }
+    if let Some(path) = options.host.strip_prefix("unix:") {
+        let what = format!("--host is the address of a port; for a Unix socket say --unix {path}");
+        return Err(UsageError::new(what).into());
+    }
+    if options.host.contains('/') {
+        let what = "--host is an address or a name of this machine, such as 0.0.0.0, and no URL";
+        return Err(UsageError::new(what).into());
+    }
+    let at = format!("{}:{}", options.host, options.port);
+    let listener = TcpListener::bind(&at).await.with_context(|| format!("cannot listen on {at}"))?;
+    let address = listener.local_addr().context("no address")?;
+    let listener = match tls {
+        Some(tls) => Listener::tls(listener, tls.clone()),
+        None => listener.into(),
+    };
+    Ok((listener, ListenAddress::Address(address)))
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 mod addresses;
 mod auth;
-mod listen;
 
 use std::io::{Write, stdout};
 
@@ -33,7 +32,7 @@ async fn serve(options: ServeOptions) -> Result<()> {
         _ => None,
     };
     let signals = Signals::new()?;
-    let (listener, at) = listen::open(&options, tls.as_ref()).await?;
+    let (listener, at) = addresses::listen(&options, tls.as_ref()).await?;
     let mut http = http_options(&options, &at);
     let shutdown = Shutdown::new(options.shutdown_timeout).drain(options.listen.drain);
     let (configure, output) = (configure(&options.server)?, options.output);

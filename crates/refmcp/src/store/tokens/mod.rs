@@ -3,7 +3,6 @@
 
 pub(crate) mod keyring;
 mod sealed_file;
-mod sealing;
 
 use std::fmt;
 use std::time::{Duration, Instant};
