@@ -25,6 +25,11 @@ fn encoded(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
+/// Why credentials that a client has offered were refused, without anything of them: an extension of the response, so that
+/// the program that serves it can log it with the address of the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedClientCredentials(pub String);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,38 +9,35 @@ use crate::Seconds;
 use crate::jose::{Algorithm, Jwks, Jws, JwsError};
 use crate::scope::Scopes;
 
-/// The claims of an access token.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Claims {
-    /// The issuer.
-    pub iss: String,
-    /// The subject.
-    pub sub: String,
-    /// The audience.
-    pub aud: Audience,
-    /// The expiration time.
-    pub exp: Seconds,
-    /// The time before which the token is not valid.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nbf: Option<Seconds>,
-    /// The time of issue.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub iat: Option<Seconds>,
-    /// The token's unique id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jti: Option<String>,
-    /// The client that the token was issued to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client_id: Option<String>,
-    /// The scopes of the token.
-    #[serde(default, skip_serializing_if = "Scopes::is_empty")]
-    pub scope: Scopes,
-    /// The key that the token is bound to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cnf: Option<Confirmation>,
-    /// All other claims.
-    #[serde(flatten)]
-    pub more: Map<String, Value>,
+json_struct! {
+    /// The claims of an access token.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Claims {
+        /// The issuer.
+        iss: String,
+        /// The subject.
+        sub: String,
+        /// The audience.
+        aud: Audience,
+        /// The expiration time.
+        exp: Seconds,
+        /// The time before which the token is not valid.
+        nbf?: Seconds,
+        /// The time of issue.
+        iat?: Seconds,
+        /// The token's unique id.
+        jti?: String,
+        /// The client that the token was issued to.
+        client_id?: String,
+        /// The scopes of the token.
+        #[serde(default, skip_serializing_if = "Scopes::is_empty")]
+        scope: Scopes,
+        /// The key that the token is bound to.
+        cnf?: Confirmation,
+        /// All other claims.
+        #[serde(flatten)]
+        more: Map<String, Value>,
+    }
 }
 
 /// The audience of a token.
@@ -61,11 +58,6 @@ impl Audience {
             Self::Several(several) => several,
         };
         all.iter().map(String::as_str)
-    }
-
-    /// True if this is the only audience.
-    pub fn is_only(&self, name: &str) -> bool {
-        self.iter().any(|audience| audience == name) && self.iter().all(|audience| audience == name)
     }
 }
 

@@ -11,11 +11,32 @@
 //! - [`extension`]: the identifiers of MCP's authorization extensions.
 //! - [`jose`], [`claims`], [`dpop`]: JWS, JWT claims and proofs of possession, signed and verified.
 
+/// Declares a struct of JSON members, all public: `name?: T` is an `Option<T>` that is left out when it is `None`.
+macro_rules! json_struct {
+    ($(#[$outer:meta])* pub struct $type:ident { $($members:tt)* }) => {
+        json_struct! { @members [$(#[$outer])*] $type [] $($members)* }
+    };
+    (@members $outer:tt $type:ident [$($done:tt)*] $(#[$attribute:meta])* $name:ident?: $ty:ty, $($rest:tt)*) => {
+        json_struct! { @members $outer $type [
+            $($done)*
+            $(#[$attribute])*
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub $name: Option<$ty>,
+        ] $($rest)* }
+    };
+    (@members $outer:tt $type:ident [$($done:tt)*] $(#[$attribute:meta])* $name:ident: $ty:ty, $($rest:tt)*) => {
+        json_struct! { @members $outer $type [$($done)* $(#[$attribute])* pub $name: $ty,] $($rest)* }
+    };
+    (@members [$($outer:tt)*] $type:ident [$($members:tt)*]) => {
+        $($outer)*
+        pub struct $type { $($members)* }
+    };
+}
+
 pub mod basic;
 pub mod challenge;
 pub mod claims;
 pub mod client;
-mod client_credentials;
 pub mod dpop;
 mod expiring_map;
 pub mod extension;
@@ -29,8 +50,8 @@ pub mod scope;
 pub mod secret;
 pub mod uri;
 
+pub use basic::RefusedClientCredentials;
 pub use challenge::Challenge;
-pub use client_credentials::RefusedClientCredentials;
 pub use expiring_map::ExpiringMap;
 pub use scope::Scopes;
 pub use secret::Secret;

@@ -13,99 +13,79 @@ use crate::jose::Jwks;
 use crate::scope::Scopes;
 use crate::secret::Secret;
 
-/// Protected resource metadata.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ResourceMetadata {
-    /// The resource identifier.
-    pub resource: String,
-    /// The issuers whose tokens are accepted.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub authorization_servers: Vec<String>,
-    /// The scopes of the resource.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scopes_supported: Option<Vec<String>>,
-    /// How bearer tokens are sent: `header`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bearer_methods_supported: Option<Vec<String>>,
-    /// The display name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resource_name: Option<String>,
-    /// The documentation page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resource_documentation: Option<String>,
-    /// Accepted algorithms of DPoP proofs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dpop_signing_alg_values_supported: Option<Vec<String>>,
-    /// True if only DPoP-bound tokens are accepted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dpop_bound_access_tokens_required: Option<bool>,
-    /// All other members.
-    #[serde(flatten)]
-    pub more: Map<String, Value>,
+json_struct! {
+    /// Protected resource metadata.
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct ResourceMetadata {
+        /// The resource identifier.
+        resource: String,
+        /// The issuers whose tokens are accepted.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        authorization_servers: Vec<String>,
+        /// The scopes of the resource.
+        scopes_supported?: Vec<String>,
+        /// How bearer tokens are sent: `header`.
+        bearer_methods_supported?: Vec<String>,
+        /// The display name.
+        resource_name?: String,
+        /// The documentation page.
+        resource_documentation?: String,
+        /// Accepted algorithms of DPoP proofs.
+        dpop_signing_alg_values_supported?: Vec<String>,
+        /// True if only DPoP-bound tokens are accepted.
+        dpop_bound_access_tokens_required?: bool,
+        /// All other members.
+        #[serde(flatten)]
+        more: Map<String, Value>,
+    }
 }
 
-/// Authorization server metadata.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ServerMetadata {
-    /// The issuer identifier.
-    pub issuer: String,
-    /// The authorization endpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub authorization_endpoint: Option<String>,
-    /// The token endpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token_endpoint: Option<String>,
-    /// The registration endpoint (RFC 7591).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub registration_endpoint: Option<String>,
-    /// The revocation endpoint (RFC 7009).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub revocation_endpoint: Option<String>,
-    /// The introspection endpoint (RFC 7662).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub introspection_endpoint: Option<String>,
-    /// The URL of the JWK Set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jwks_uri: Option<String>,
-    /// The supported scopes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scopes_supported: Option<Vec<String>>,
-    /// Response types of the authorization endpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response_types_supported: Option<Vec<String>>,
-    /// Response modes of the authorization endpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response_modes_supported: Option<Vec<String>>,
-    /// The supported grant types.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grant_types_supported: Option<Vec<String>>,
-    /// Subject types; required of `OpenID` providers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub subject_types_supported: Option<Vec<String>>,
-    /// Algorithms of ID tokens; required of `OpenID` providers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub id_token_signing_alg_values_supported: Option<Vec<String>>,
-    /// Client authentication methods of the token endpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
-    /// Algorithms of client assertions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token_endpoint_auth_signing_alg_values_supported: Option<Vec<String>>,
-    /// PKCE methods.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code_challenge_methods_supported: Option<Vec<String>>,
-    /// True if a client id may be the URL of a client ID metadata document.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client_id_metadata_document_supported: Option<bool>,
-    /// True if authorization responses carry `iss` (RFC 9207).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub authorization_response_iss_parameter_supported: Option<bool>,
-    /// Accepted algorithms of DPoP proofs (RFC 9449).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dpop_signing_alg_values_supported: Option<Vec<String>>,
-    /// All other members.
-    #[serde(flatten)]
-    pub more: Map<String, Value>,
+json_struct! {
+    /// Authorization server metadata.
+    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct ServerMetadata {
+        /// The issuer identifier.
+        issuer: String,
+        /// The authorization endpoint.
+        authorization_endpoint?: String,
+        /// The token endpoint.
+        token_endpoint?: String,
+        /// The registration endpoint (RFC 7591).
+        registration_endpoint?: String,
+        /// The revocation endpoint (RFC 7009).
+        revocation_endpoint?: String,
+        /// The introspection endpoint (RFC 7662).
+        introspection_endpoint?: String,
+        /// The URL of the JWK Set.
+        jwks_uri?: String,
+        /// The supported scopes.
+        scopes_supported?: Vec<String>,
+        /// Response types of the authorization endpoint.
+        response_types_supported?: Vec<String>,
+        /// Response modes of the authorization endpoint.
+        response_modes_supported?: Vec<String>,
+        /// The supported grant types.
+        grant_types_supported?: Vec<String>,
+        /// Subject types; required of `OpenID` providers.
+        subject_types_supported?: Vec<String>,
+        /// Algorithms of ID tokens; required of `OpenID` providers.
+        id_token_signing_alg_values_supported?: Vec<String>,
+        /// Client authentication methods of the token endpoint.
+        token_endpoint_auth_methods_supported?: Vec<String>,
+        /// Algorithms of client assertions.
+        token_endpoint_auth_signing_alg_values_supported?: Vec<String>,
+        /// PKCE methods.
+        code_challenge_methods_supported?: Vec<String>,
+        /// True if a client id may be the URL of a client ID metadata document.
+        client_id_metadata_document_supported?: bool,
+        /// True if authorization responses carry `iss` (RFC 9207).
+        authorization_response_iss_parameter_supported?: bool,
+        /// Accepted algorithms of DPoP proofs (RFC 9449).
+        dpop_signing_alg_values_supported?: Vec<String>,
+        /// All other members.
+        #[serde(flatten)]
+        more: Map<String, Value>,
+    }
 }
 
 impl ServerMetadata {
@@ -127,42 +107,35 @@ impl ServerMetadata {
     }
 }
 
-/// Client metadata: sent at registration, or published as a client ID metadata document.
-#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct ClientMetadata {
-    /// The display name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client_name: Option<String>,
-    /// The home page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client_uri: Option<String>,
-    /// Allowed redirect URIs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub redirect_uris: Vec<String>,
-    /// `native` or `web`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub application_type: Option<String>,
-    /// The grant types that the client uses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grant_types: Option<Vec<String>>,
-    /// The response types that the client uses.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub response_types: Option<Vec<String>>,
-    /// The client authentication method.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token_endpoint_auth_method: Option<String>,
-    /// The scopes that the client may request, separated by spaces.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scope: Option<String>,
-    /// The public keys.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jwks: Option<Jwks>,
-    /// The URL of the public keys.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jwks_uri: Option<String>,
-    /// All other members.
-    #[serde(flatten)]
-    pub more: Map<String, Value>,
+json_struct! {
+    /// Client metadata: sent at registration, or published as a client ID metadata document.
+    #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+    pub struct ClientMetadata {
+        /// The display name.
+        client_name?: String,
+        /// The home page.
+        client_uri?: String,
+        /// Allowed redirect URIs.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redirect_uris: Vec<String>,
+        /// `native` or `web`.
+        application_type?: String,
+        /// The grant types that the client uses.
+        grant_types?: Vec<String>,
+        /// The response types that the client uses.
+        response_types?: Vec<String>,
+        /// The client authentication method.
+        token_endpoint_auth_method?: String,
+        /// The scopes that the client may request, separated by spaces.
+        scope?: String,
+        /// The public keys.
+        jwks?: Jwks,
+        /// The URL of the public keys.
+        jwks_uri?: String,
+        /// All other members.
+        #[serde(flatten)]
+        more: Map<String, Value>,
+    }
 }
 
 impl fmt::Debug for ClientMetadata {
@@ -170,58 +143,47 @@ impl fmt::Debug for ClientMetadata {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClientMetadata")
             .field("client_name", &self.client_name)
-            .field("client_uri", &self.client_uri)
             .field("redirect_uris", &self.redirect_uris)
-            .field("application_type", &self.application_type)
-            .field("grant_types", &self.grant_types)
-            .field("response_types", &self.response_types)
-            .field("token_endpoint_auth_method", &self.token_endpoint_auth_method)
-            .field("scope", &self.scope)
-            .field("jwks", &self.jwks)
-            .field("jwks_uri", &self.jwks_uri)
             .field("more", &self.more.keys().collect::<Vec<_>>())
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
-/// A registered client: the response of a registration endpoint.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ClientRegistration {
-    /// The client id.
-    pub client_id: String,
-    /// The client secret.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client_secret: Option<Secret>,
-    /// When the secret expires; 0 for never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client_secret_expires_at: Option<Seconds>,
-    /// When the client id was issued.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client_id_issued_at: Option<Seconds>,
-    /// The registered metadata.
-    #[serde(flatten)]
-    pub metadata: ClientMetadata,
+json_struct! {
+    /// A registered client: the response of a registration endpoint.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct ClientRegistration {
+        /// The client id.
+        client_id: String,
+        /// The client secret.
+        client_secret?: Secret,
+        /// When the secret expires; 0 for never.
+        client_secret_expires_at?: Seconds,
+        /// When the client id was issued.
+        client_id_issued_at?: Seconds,
+        /// The registered metadata.
+        #[serde(flatten)]
+        metadata: ClientMetadata,
+    }
 }
 
-/// A successful token response.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TokenResponse {
-    /// The access token.
-    pub access_token: Secret,
-    /// The token type: `Bearer`, `DPoP`.
-    pub token_type: String,
-    /// Lifetime in seconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_in: Option<u64>,
-    /// The refresh token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refresh_token: Option<Secret>,
-    /// The granted scopes, if they differ from the requested ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scope: Option<Scopes>,
-    /// The type of the issued token in a token exchange (RFC 8693).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub issued_token_type: Option<String>,
+json_struct! {
+    /// A successful token response.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct TokenResponse {
+        /// The access token.
+        access_token: Secret,
+        /// The token type: `Bearer`, `DPoP`.
+        token_type: String,
+        /// Lifetime in seconds.
+        expires_in?: u64,
+        /// The refresh token.
+        refresh_token?: Secret,
+        /// The granted scopes, if they differ from the requested ones.
+        scope?: Scopes,
+        /// The type of the issued token in a token exchange (RFC 8693).
+        issued_token_type?: String,
+    }
 }
 
 /// An OAuth error response.

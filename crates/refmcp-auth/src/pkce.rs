@@ -1,9 +1,6 @@
 //! PKCE with S256 (RFC 7636). The method `plain` is not supported.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ring::digest;
-
+use crate::dpop::token_digest;
 use crate::random::{RandomError, random_token};
 use crate::secret::Secret;
 
@@ -17,7 +14,7 @@ pub fn verifier() -> Result<Secret, RandomError> {
 
 /// The code challenge of a verifier.
 pub fn challenge(verifier: &str) -> String {
-    URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, verifier.as_bytes()))
+    token_digest(verifier)
 }
 
 /// True if a text has the form of a verifier: 43 to 128 unreserved characters.

@@ -6,14 +6,11 @@
 //!
 //! Requests and responses are values: the caller passes requests and the time to [`Issuer::answer`].
 
-mod assertion_replay;
 mod authorize;
 mod clients;
 mod faults;
 mod form;
-mod in_process_fetch;
 mod issued_tokens;
-mod keys;
 mod metadata;
 mod respond;
 mod serve;
@@ -27,8 +24,7 @@ mod tests;
 
 pub use clients::{Client, Method, Redirects};
 pub use faults::{Fault, Faults, UnknownFault};
-pub use in_process_fetch::InProcessFetch;
-pub use serve::Issuer;
+pub use serve::{InProcessFetch, Issuer};
 pub use settings::{Login, Settings, TrustedIssuer};
 
 /// Path of the page that explains this server.

@@ -10,7 +10,7 @@ use super::flow::FlowIo;
 use super::flow_step::{FlowStep, excerpt, redacted_url};
 use super::identity::{ClientChoice, Form, OAuthClient, choose};
 use super::registration::register;
-use super::token_forms::{self, token_request};
+use super::token_request::{self, token_request};
 use super::{
     Blame, ChallengeResponse, ClientIdentity, DpopPolicy, EnterpriseIdp, FlowError, FlowErrorKind,
     FlowRequest, GrantKind, StoreUpdate, StoredState, TokenSet,
@@ -47,7 +47,7 @@ pub(crate) async fn refresh(
     grant: TokenSet,
     identity: ClientIdentity,
 ) -> Result<TokenSet, FlowError> {
-    let mut token_request = token_forms::refresh_request(&grant, &identity)?;
+    let mut token_request = token_request::refresh_request(&grant, &identity)?;
     match token_request.send(&io).await? {
         Ok(tokens) => store(&io, token_request.renewed(tokens, grant, io.now())?).await,
         Err(refusal) => {
@@ -80,7 +80,7 @@ impl Login {
     async fn refresh_stored(&mut self) -> Result<Option<TokenSet>, FlowError> {
         let Some(mut grant) = self.refreshable_tokens() else { return Ok(None) };
         grant.token_endpoint = self.server.token_endpoint()?;
-        let mut token_request = token_forms::refresh_request(&grant, &self.flow_request.identity)?;
+        let mut token_request = token_request::refresh_request(&grant, &self.flow_request.identity)?;
         match token_request.send(&self.io).await? {
             Ok(tokens) => token_request.renewed(tokens, grant, self.io.now()).map(Some),
             Err(refusal) if is_unknown_client(&refusal) && token_request.client.dynamic => {
@@ -192,7 +192,7 @@ impl Login {
         };
         let code = Secret::from(random_token().map_err(FlowError::crypto)?);
         let verifier = pkce::verifier().map_err(FlowError::crypto)?;
-        let form = token_forms::with_code(&code, &verifier, redirect_uri, &self.target.resource);
+        let form = token_request::with_code(&code, &verifier, redirect_uri, &self.target.resource);
         // A token endpoint that demands DPoP may check the proof first.
         let mut check = token_request(None, &self.server, client.clone(), form, self.dpop_key()?)?;
         let answer = check.send(&self.io).await;
@@ -226,15 +226,15 @@ impl Login {
                 let redirect_uri = redirect_uri.clone();
                 return self.authorize_in_browser(redirect_uri, client, asked, key).await;
             }
-            GrantKind::ClientCredentials => token_forms::with_credentials(resource, &asked),
+            GrantKind::ClientCredentials => token_request::with_credentials(resource, &asked),
             GrantKind::JwtBearer { assertion } => {
                 let registered = self.flow_request.identity.registered.as_ref();
-                token_forms::check_audience(assertion, registered, &self.server)?;
-                token_forms::with_assertion(assertion, resource, &asked)
+                token_request::check_audience(assertion, registered, &self.server)?;
+                token_request::with_assertion(assertion, resource, &asked)
             }
             GrantKind::EnterpriseManaged(enterprise) => {
                 let assertion = self.identity_assertion(enterprise, &asked).await?;
-                token_forms::with_assertion(&assertion, resource, &asked)
+                token_request::with_assertion(&assertion, resource, &asked)
             }
         };
         self.request_tokens(client, form, asked, key, false).await
@@ -259,9 +259,9 @@ impl Login {
             }
         };
         let mut token_request =
-            token_forms::with_identity(enterprise, endpoint, &self.target, &self.server, asked);
+            token_request::with_identity(enterprise, endpoint, &self.target, &self.server, asked);
         match token_request.send(&self.io).await? {
-            Ok(tokens) => token_forms::read_identity_assertion(&token_request, tokens),
+            Ok(tokens) => token_request::read_identity_assertion(&token_request, tokens),
             Err(refusal) => Err(FlowError::token_denied(&token_request.issuer, &refusal)),
         }
     }
@@ -313,7 +313,7 @@ impl Login {
         }
         let code = code.map_err(|refusal| FlowError::authorization_denied(self.server.issuer(), &refusal))?;
         let resource = &self.target.resource;
-        let form = token_forms::with_code(&code, &pending.verifier, &pending.redirect_uri, resource);
+        let form = token_request::with_code(&code, &pending.verifier, &pending.redirect_uri, resource);
         self.request_tokens(client, form, asked, key, from_earlier).await
     }
 

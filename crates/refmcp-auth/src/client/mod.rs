@@ -14,7 +14,6 @@ mod registration;
 mod request;
 #[cfg(test)]
 mod tests;
-mod token_forms;
 mod token_request;
 mod token_set;
 
@@ -32,7 +31,7 @@ pub use request::{
     ChallengeResponse, ClientIdentity, DpopPolicy, EnterpriseIdp, FlowRequest, GrantKind, LastClient,
     PreRegistered, StoredState,
 };
-pub use token_forms::revocations;
+pub use token_request::revocations;
 pub use token_set::{BoundKey, StoreUpdate, TokenSet, TokenType};
 
 /// The JWT bearer grant type (RFC 7523).

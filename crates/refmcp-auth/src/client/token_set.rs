@@ -11,44 +11,40 @@ use crate::metadata::ClientRegistration;
 use crate::scope::Scopes;
 use crate::secret::Secret;
 
-/// An access token with everything needed to use and refresh it. It belongs to one issuer and one resource.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TokenSet {
-    /// The issuer.
-    pub issuer: String,
-    /// The resource identifier, byte for byte as the resource names itself.
-    pub resource: String,
-    /// The client id; absent where an assertion was sent without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client_id: Option<String>,
-    /// The secret of a dynamic registration. Secrets of pre-registered clients are not stored here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client_secret: Option<Secret>,
-    /// The client authentication method.
-    pub method: AuthMethod,
-    /// The access token.
-    pub token: Secret,
-    /// The token type.
-    pub token_type: TokenType,
-    /// The granted scopes, as far as they are known.
-    pub scope: Scopes,
-    /// The requested scopes.
-    #[serde(default)]
-    pub requested_scope: Scopes,
-    /// The expiration time, if the server told it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<Seconds>,
-    /// The refresh token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refresh_token: Option<Secret>,
-    /// The token endpoint.
-    pub token_endpoint: Url,
-    /// The revocation endpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub revocation_endpoint: Option<Url>,
-    /// The DPoP key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<BoundKey>,
+json_struct! {
+    /// An access token with everything needed to use and refresh it. It belongs to one issuer and one resource.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct TokenSet {
+        /// The issuer.
+        issuer: String,
+        /// The resource identifier, byte for byte as the resource names itself.
+        resource: String,
+        /// The client id; absent where an assertion was sent without one.
+        client_id?: String,
+        /// The secret of a dynamic registration. Secrets of pre-registered clients are not stored here.
+        client_secret?: Secret,
+        /// The client authentication method.
+        method: AuthMethod,
+        /// The access token.
+        token: Secret,
+        /// The token type.
+        token_type: TokenType,
+        /// The granted scopes, as far as they are known.
+        scope: Scopes,
+        /// The requested scopes.
+        #[serde(default)]
+        requested_scope: Scopes,
+        /// The expiration time, if the server told it.
+        expires_at?: Seconds,
+        /// The refresh token.
+        refresh_token?: Secret,
+        /// The token endpoint.
+        token_endpoint: Url,
+        /// The revocation endpoint.
+        revocation_endpoint?: Url,
+        /// The DPoP key.
+        key?: BoundKey,
+    }
 }
 
 impl TokenSet {

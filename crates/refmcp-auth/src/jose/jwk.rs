@@ -9,35 +9,30 @@ use serde::{Deserialize, Serialize};
 
 use super::{Algorithm, decode, encode};
 
-/// A public key. Private members are not read.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Jwk {
-    /// The key type: `EC`, `OKP`, `RSA`.
-    pub kty: String,
-    /// The key id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kid: Option<String>,
-    /// The intended use: `sig`.
-    #[serde(default, rename = "use", skip_serializing_if = "Option::is_none")]
-    pub used_for: Option<String>,
-    /// The only algorithm of the key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub alg: Option<String>,
-    /// The curve.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub crv: Option<String>,
-    /// The x coordinate, or the Ed25519 public key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub x: Option<String>,
-    /// The y coordinate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub y: Option<String>,
-    /// The modulus.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub n: Option<String>,
-    /// The exponent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub e: Option<String>,
+json_struct! {
+    /// A public key. Private members are not read.
+    #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Jwk {
+        /// The key type: `EC`, `OKP`, `RSA`.
+        kty: String,
+        /// The key id.
+        kid?: String,
+        /// The intended use: `sig`.
+        #[serde(rename = "use")]
+        used_for?: String,
+        /// The only algorithm of the key.
+        alg?: String,
+        /// The curve.
+        crv?: String,
+        /// The x coordinate, or the Ed25519 public key.
+        x?: String,
+        /// The y coordinate.
+        y?: String,
+        /// The modulus.
+        n?: String,
+        /// The exponent.
+        e?: String,
+    }
 }
 
 /// A JWK Set.

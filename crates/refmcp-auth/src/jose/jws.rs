@@ -8,23 +8,21 @@ use super::{Algorithm, Jwk, Jwks, decode};
 /// Longest accepted token in bytes.
 const LONGEST: usize = 16 << 10;
 
-/// The JOSE header.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Header {
-    /// The algorithm.
-    pub alg: String,
-    /// The media type of the token.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub typ: Option<String>,
-    /// The key id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kid: Option<String>,
-    /// The public key itself, in DPoP proofs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jwk: Option<Jwk>,
-    /// Critical extensions; none is supported.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub crit: Option<Vec<String>>,
+json_struct! {
+    /// The JOSE header.
+    #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct Header {
+        /// The algorithm.
+        alg: String,
+        /// The media type of the token.
+        typ?: String,
+        /// The key id.
+        kid?: String,
+        /// The public key itself, in DPoP proofs.
+        jwk?: Jwk,
+        /// Critical extensions; none is supported.
+        crit?: Vec<String>,
+    }
 }
 
 impl Header {

@@ -2,7 +2,6 @@
 //! single-use.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -17,7 +16,7 @@ use crate::random::{RandomError, random_token};
 const EVERY: Seconds = 120;
 
 /// The key of the nonces.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct DpopNonces(hmac::Key);
 
 impl DpopNonces {
@@ -44,12 +43,6 @@ impl DpopNonces {
     fn of(&self, turn: u64) -> String {
         let tag = hmac::sign(&self.0, &turn.to_be_bytes());
         URL_SAFE_NO_PAD.encode(tag.as_ref().get(..16).unwrap_or_default())
-    }
-}
-
-impl fmt::Debug for DpopNonces {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Nonces")
     }
 }
 

@@ -73,12 +73,13 @@ impl ResourceNames {
     /// both schemes. Only names count: several servers may share an address.
     #[must_use]
     pub fn and_hosts<'a>(mut self, hosts: impl IntoIterator<Item = &'a str>) -> Self {
-        let own = authority(&self.canonical.url);
+        let own = uri::authority(&self.canonical.url);
         for host in hosts.into_iter().filter(|host| !own.eq_ignore_ascii_case(host)) {
             for scheme in ["https", "http"] {
                 let url = Url::parse(&format!("{scheme}://{host}/"));
                 let is_name = |url: &Url| {
-                    matches!(url.host(), Some(Host::Domain(_))) && authority(url).eq_ignore_ascii_case(host)
+                    matches!(url.host(), Some(Host::Domain(_)))
+                        && uri::authority(url).eq_ignore_ascii_case(host)
                 };
                 let Some(origin) = url.ok().filter(is_name) else { continue };
                 let known: Vec<(String, Url)> =
@@ -137,9 +138,9 @@ impl ResourceNames {
     /// that stands behind another.
     fn is_called(&self, named: &Named, by: RequestOrigin<'_>) -> bool {
         let canonical = &self.canonical.url;
-        let is_canonical = authority(&named.url) == authority(canonical);
+        let is_canonical = uri::authority(&named.url) == uri::authority(canonical);
         let scheme = by.scheme.filter(|_| !is_canonical).unwrap_or(canonical.scheme());
-        by.host.is_some_and(|host| authority(&named.url).eq_ignore_ascii_case(host))
+        by.host.is_some_and(|host| uri::authority(&named.url).eq_ignore_ascii_case(host))
             && named.url.scheme() == scheme
     }
 
@@ -191,12 +192,6 @@ fn at(url: &Url, path: &str) -> Url {
 /// The same path at another origin.
 fn moved(origin: &Url, url: &Url) -> Url {
     at(origin, url.path())
-}
-
-/// Host and port as the `Host` header writes them.
-fn authority(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 #[cfg(test)]

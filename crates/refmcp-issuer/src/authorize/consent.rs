@@ -11,7 +11,7 @@ use refmcp_auth::random::random_token;
 use refmcp_auth::{Seconds, pkce};
 
 use super::request::AuthorizationRequest;
-use super::{DEFAULT_USER, answer, page};
+use super::{DEFAULT_USER, allow, page, refuse};
 use crate::form;
 use crate::respond::{self, ErrorResponse};
 use crate::serve::{Exchange, Server};
@@ -70,12 +70,12 @@ pub(crate) fn decide(exchange: Exchange<'_>) -> Response<Bytes> {
     };
     if decision == "deny" {
         let denied = ErrorResponse::new("access_denied", "the person said no");
-        return answer::refuse(exchange, &asked.place, &denied);
+        return refuse(exchange, &asked.place, &denied);
     }
     let Some(user) = subject::person(form.get("user").unwrap_or(DEFAULT_USER)) else {
         return page::error("the user name is too long, or not one that a person has");
     };
-    answer::allow(exchange, asked, user)
+    allow(exchange, asked, user)
 }
 
 /// The request of an open consent page, if this browser opened it.

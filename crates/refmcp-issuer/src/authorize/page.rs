@@ -172,8 +172,7 @@ fn source(redirect: &Url) -> String {
 
 /// The host of a URL, with its port unless it is the default.
 fn host(url: &Url) -> Option<String> {
-    let host = url.host_str()?;
-    Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+    url.has_host().then(|| uri::authority(url))
 }
 
 /// Escapes text for HTML. Bidirectional control characters are removed, since they make names look like others.

@@ -3,6 +3,8 @@
 use http::StatusCode;
 use serde_json::json;
 
+use refmcp_auth::claims::Audience;
+
 use super::*;
 
 #[test]
@@ -19,7 +21,7 @@ fn a_code_gets_tokens_that_a_resource_server_accepts() {
     let claims = world.check(&tokens["access_token"]).unwrap();
     assert_eq!((claims.sub.as_str(), claims.client_id.as_deref()), ("alice", Some("app")));
     assert_eq!((claims.exp, claims.iat), (NOW + 3600, Some(NOW)));
-    assert!(claims.jti.is_some() && claims.aud.is_only(RESOURCE));
+    assert!(claims.jti.is_some() && claims.aud == Audience::One(RESOURCE.to_owned()));
     let jws = refmcp_auth::jose::Jws::parse(tokens["access_token"].as_str().unwrap()).unwrap();
     assert_eq!(jws.header().typ.as_deref(), Some("at+jwt"));
     assert_eq!(jws.header().kid, world.issuer.jwks().keys[0].kid);
@@ -91,7 +93,7 @@ fn a_code_is_bound_to_its_request() {
     assert_eq!(world.redeem("", &[]).error(), "invalid_request");
     let tokens = world.redeem(&code, &[("resource", ""), ("scope", "admin")]).json();
     assert_eq!(tokens["scope"], "read write");
-    assert!(world.check(&tokens["access_token"]).unwrap().aud.is_only(RESOURCE));
+    assert!(world.check(&tokens["access_token"]).unwrap().aud == Audience::One(RESOURCE.to_owned()));
 }
 
 #[test]

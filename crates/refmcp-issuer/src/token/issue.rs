@@ -9,10 +9,10 @@ use refmcp_auth::{Scopes, Seconds, Secret};
 use serde_json::Map;
 
 use crate::faults::{Fault, SHORT};
-use crate::keys::Named;
 use crate::metadata::OTHER_ISSUER;
 use crate::respond::ErrorResponse;
 use crate::serve::Server;
+use crate::state::Named;
 use crate::state::{Access, Authorization, Family, Refresh, State};
 
 const OTHER_RESOURCE: &str = "https://other-resource.example/mcp";

@@ -295,10 +295,7 @@ const RUNNERS: [&str; 12] =
 fn name_of(target: &Target) -> String {
     let name = match target {
         Target::Named(name) => name.clone(),
-        Target::Url { url, .. } => {
-            let host = url.host_str().unwrap_or("server");
-            url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
-        }
+        Target::Url { url, .. } => refmcp_auth::uri::authority(url),
         Target::Command(words) => {
             let bare = |word: &String| {
                 let last = word.rsplit(['/', '\\']).next().unwrap_or_default();

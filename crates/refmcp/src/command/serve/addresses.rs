@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use refmcp_auth::uri::authority;
 use refmcp_client::redact;
 use refmcp_http::{EndpointPath, Listener, Tls};
 use serde_json::{Map, Value, json};
@@ -163,12 +164,6 @@ impl ServerAddresses {
         origin.set_path("/");
         Ok(origin)
     }
-}
-
-/// Host and port, as a request names them.
-fn authority(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 /// Opens it; gives where it really is.
