@@ -132,7 +132,6 @@ impl From<&str> for ContentBlock {
 
 json_object! {
     /// Text.
-    #[derive(Default)]
     pub struct TextContent {
         /// The text itself.
         text: String,
@@ -142,11 +141,8 @@ json_object! {
         /// A block of text.
         fn new,
     }
-}
 
-json_object! {
     /// A picture.
-    #[derive(Default)]
     pub struct ImageContent {
         /// The bytes, in base64.
         data: String,
@@ -158,11 +154,8 @@ json_object! {
         /// A picture, in base64.
         fn new,
     }
-}
 
-json_object! {
     /// A sound.
-    #[derive(Default)]
     pub struct AudioContent {
         /// The bytes, in base64.
         data: String,
@@ -174,9 +167,7 @@ json_object! {
         /// A sound, in base64.
         fn new,
     }
-}
 
-json_object! {
     /// A resource with its contents.
     pub struct EmbeddedResource {
         /// The contents.
@@ -186,12 +177,9 @@ json_object! {
         _meta: Meta,
         /// A block around the contents of a resource.
         fn new,
-    }
-}
+    } without Default
 
-json_object! {
     /// A model asks for a tool to be called.
-    #[derive(Default)]
     pub struct ToolUseContent {
         /// What the answer refers to.
         id: String,
@@ -203,11 +191,8 @@ json_object! {
         /// A call of a tool, under an id.
         fn new,
     }
-}
 
-json_object! {
     /// What a tool answered to a model.
-    #[derive(Default)]
     pub struct ToolResultContent {
         /// The id of the call.
         tool_use_id: String,
@@ -221,11 +206,8 @@ json_object! {
         /// The answer to the call with that id.
         fn new,
     }
-}
 
-json_object! {
     /// For whom something is and how important it is.
-    #[derive(Default)]
     pub struct Annotations {
         /// Who should see it.
         audience?: Vec<Role>,

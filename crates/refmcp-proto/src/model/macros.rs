@@ -1,6 +1,6 @@
 //! Macros that keep the model short: JSON objects, chainable setters, enumerations open to unknown names, unions.
 
-/// Declares a struct that is a JSON object on the wire, with camelCase names. All members are public. What each kind of
+/// Declares structs that are JSON objects on the wire, with camelCase names. All members are public. What each kind of
 /// member is written as is said here once:
 ///
 /// - `name: T` is required.
@@ -11,10 +11,16 @@
 /// - `fn new,` at the end writes a constructor that takes the required members in order: lists as they are, so that they can
 ///   be collected, and all else as what converts into it.
 ///
-/// Every object ends in `extra`, which keeps unknown members over a round trip.
+/// A struct has a `Default`, unless `without Default` stands behind it. Every object ends in `extra`, which keeps unknown members over a round trip.
 macro_rules! json_object {
-    ($(#[$outer:meta])* pub struct $type:ident { $($members:tt)* }) => {
+    () => {};
+    ($(#[$outer:meta])* pub struct $type:ident { $($members:tt)* } without Default $($rest:tt)*) => {
         json_object! { @members $type [$(#[$outer])*] [] [] [] $($members)* }
+        json_object! { $($rest)* }
+    };
+    ($(#[$outer:meta])* pub struct $type:ident { $($members:tt)* } $($rest:tt)*) => {
+        json_object! { @members $type [#[derive(Default)] $(#[$outer])*] [] [] [] $($members)* }
+        json_object! { $($rest)* }
     };
     (@members $type:ident $outer:tt $fields:tt $required:tt $optional:tt ..cacheable_result $($rest:tt)*) => {
         json_object! { @members $type $outer $fields $required $optional

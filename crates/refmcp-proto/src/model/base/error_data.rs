@@ -4,27 +4,20 @@ use crate::model::{ClientCapabilities, ElicitUrlParams};
 
 json_object! {
     /// Which revisions a server speaks, when it was asked in another.
-    #[derive(Default)]
     pub struct UnsupportedVersionData {
         /// The revisions the server speaks.
         supported: Vec<String>,
         /// The revision that was asked for; some older servers leave it out.
         requested?: String,
     }
-}
 
-json_object! {
     /// Which capabilities a client would have to declare.
-    #[derive(Default)]
     pub struct MissingCapabilityData {
         /// The capabilities that are missing, as the client would declare them.
         required_capabilities: ClientCapabilities,
     }
-}
 
-json_object! {
     /// Which URLs a user has to visit before a request can be done (one older revision only).
-    #[derive(Default)]
     pub struct UrlElicitationRequiredData {
         /// The visits.
         elicitations: Vec<ElicitUrlParams>,

@@ -28,7 +28,6 @@ pub mod keys {
 
 json_object! {
     /// `_meta` of a request. All members are optional here: which ones must be present depends on the revision.
-    #[derive(Default)]
     pub struct RequestMeta {
         /// The revision the client speaks.
         #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
@@ -46,11 +45,8 @@ json_object! {
         #[serde(rename = "progressToken")]
         progress_token?: ProgressToken,
     }
-}
 
-json_object! {
     /// `_meta` of a result.
-    #[derive(Default)]
     pub struct ResultMeta {
         /// Who the server is; shared, because every result of a server carries the same.
         #[serde(rename = "io.modelcontextprotocol/serverInfo")]
@@ -59,11 +55,8 @@ json_object! {
         #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
         subscription_id?: RequestId,
     }
-}
 
-json_object! {
     /// `_meta` of a notification.
-    #[derive(Default)]
     pub struct NotificationMeta {
         /// The listen request on whose stream the notification travels.
         #[serde(rename = "io.modelcontextprotocol/subscriptionId")]

@@ -94,15 +94,11 @@ server_notifications! {
 
 json_object! {
     /// Parameters of a notification that needs nothing but `_meta`, such as those of changed lists.
-    #[derive(Default)]
     pub struct NotificationParams {
         _meta: NotificationMeta,
     }
-}
 
-json_object! {
     /// Parameters of `notifications/resources/updated`.
-    #[derive(Default)]
     pub struct ResourceUpdatedParams {
         /// The address of what was updated; may lie below the one the client watches.
         uri: String,
@@ -110,11 +106,8 @@ json_object! {
         /// Tells of an update at an address.
         fn new,
     }
-}
 
-json_object! {
     /// Parameters of `notifications/cancelled`.
-    #[derive(Default)]
     pub struct CancelledParams {
         /// The request; one older revision lets it be absent.
         request_id?: RequestId,
@@ -144,7 +137,7 @@ json_object! {
         /// What it is doing.
         message?: String,
         _meta: NotificationMeta,
-    }
+    } without Default
 }
 
 impl ProgressParams {

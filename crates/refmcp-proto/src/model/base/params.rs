@@ -4,15 +4,11 @@ use crate::model::RequestMeta;
 
 json_object! {
     /// Parameters of a request that needs nothing but `_meta`: `ping`, `server/discover`.
-    #[derive(Default)]
     pub struct RequestParams {
         _meta: RequestMeta,
     }
-}
 
-json_object! {
     /// Parameters of the four list requests.
-    #[derive(Default)]
     pub struct PaginatedParams {
         /// Where the page starts; absent for the first.
         cursor?: String,

@@ -19,15 +19,11 @@ open_enum! {
 
 json_object! {
     /// A result that says nothing but that the request was done.
-    #[derive(Default)]
     pub struct EmptyResult {
         ..result
     }
-}
 
-json_object! {
     /// A result of a method this model does not know; its members are all in `extra`.
-    #[derive(Default)]
     pub struct CustomResult {
         ..result
     }

@@ -124,7 +124,7 @@ json_object! {
         /// What the client must send back unchanged; opaque to it.
         request_state?: String,
         ..result
-    }
+    } without Default
 }
 
 impl InputRequiredResult {

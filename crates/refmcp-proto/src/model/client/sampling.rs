@@ -12,7 +12,6 @@ use crate::model::{ContentBlock, Extra, JsonObject, Meta, Role, Tool};
 
 json_object! {
     /// Parameters of `sampling/createMessage`.
-    #[derive(Default)]
     pub struct CreateMessageParams {
         /// The messages so far.
         messages: Vec<SamplingMessage>,
@@ -56,7 +55,7 @@ json_object! {
         _meta: Meta,
         /// A message of either side.
         fn new,
-    }
+    } without Default
 }
 
 impl SamplingMessage {
@@ -137,7 +136,6 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
 
 json_object! {
     /// Which model to take; the client decides.
-    #[derive(Default)]
     pub struct ModelPreferences {
         /// Models that would do, best first.
         hints?: Vec<ModelHint>,
@@ -151,11 +149,8 @@ json_object! {
         #[serde(serialize_with = "write_plain")]
         intelligence_priority?: f64,
     }
-}
 
-json_object! {
     /// A model that would do.
-    #[derive(Default)]
     pub struct ModelHint {
         /// A part of its name.
         name?: String,
@@ -176,7 +171,6 @@ pub enum IncludeContext {
 
 json_object! {
     /// Whether the model has to ask for a tool.
-    #[derive(Default)]
     pub struct ToolChoice {
         /// Absent means [`ToolChoiceMode::Auto`].
         mode?: ToolChoiceMode,
@@ -213,7 +207,7 @@ json_object! {
         /// Why it ended: `endTurn`, `stopSequence`, `maxTokens`, `toolUse` or something else.
         stop_reason?: String,
         _meta: Meta,
-    }
+    } without Default
 }
 
 impl CreateMessageResult {

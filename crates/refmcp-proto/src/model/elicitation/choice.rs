@@ -102,7 +102,6 @@ impl<S: Into<String>> FromIterator<S> for Choices {
 
 json_object! {
     /// A value with a title.
-    #[derive(Default)]
     pub struct TitledChoice {
         /// The value, `const` on the wire.
         #[serde(rename = "const")]

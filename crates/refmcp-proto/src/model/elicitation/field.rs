@@ -77,7 +77,6 @@ from_variants! {
 
 json_object! {
     /// Free text.
-    #[derive(Default)]
     pub struct StringSchema {
         /// The label.
         title?: String,
@@ -112,7 +111,6 @@ open_enum! {
 
 json_object! {
     /// A number.
-    #[derive(Default)]
     pub struct NumberSchema {
         /// Whether fractions are allowed.
         #[serde(rename = "type")]
@@ -179,7 +177,6 @@ pub enum NumberKind {
 
 json_object! {
     /// Yes or no.
-    #[derive(Default)]
     pub struct BooleanSchema {
         /// The label.
         title?: String,

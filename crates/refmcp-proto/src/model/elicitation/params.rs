@@ -61,7 +61,6 @@ pub enum ElicitMode {
 
 json_object! {
     /// Asks the user by a form.
-    #[derive(Default)]
     pub struct ElicitFormParams {
         /// Absent or [`ElicitMode::Form`]; absent is understood in every revision.
         mode?: ElicitMode,
@@ -73,9 +72,7 @@ json_object! {
         /// A message with its form.
         fn new,
     }
-}
 
-json_object! {
     /// Sends the user to a URL.
     pub struct ElicitUrlParams {
         /// Always [`ElicitMode::Url`].
@@ -87,7 +84,7 @@ json_object! {
         /// What a notice of completion refers to (one older revision only, required there).
         elicitation_id?: String,
         _meta: Meta,
-    }
+    } without Default
 }
 
 impl ElicitUrlParams {
@@ -106,15 +103,12 @@ impl ElicitUrlParams {
 
 json_object! {
     /// Parameters of `notifications/elicitation/complete` (one older revision only).
-    #[derive(Default)]
     pub struct ElicitationCompleteParams {
         /// Which visit is over.
         elicitation_id: String,
         _meta: NotificationMeta,
     }
-}
 
-json_object! {
     /// What the user did.
     pub struct ElicitResult {
         /// How the user reacted.
@@ -124,7 +118,7 @@ json_object! {
         _meta: Meta,
         /// A reaction without content.
         fn new,
-    }
+    } without Default
 }
 
 impl ElicitResult {

@@ -4,7 +4,6 @@ use crate::model::JsonObject;
 
 json_object! {
     /// What a client can do for a server.
-    #[derive(Default)]
     pub struct ClientCapabilities {
         /// Experiments outside the protocol, by name.
         experimental?: JsonObject,
@@ -48,38 +47,28 @@ impl ClientCapabilities {
 
 json_object! {
     /// How a client handles roots.
-    #[derive(Default)]
     pub struct RootsCapability {
         /// The client tells when its roots change (older revisions only).
         list_changed?: bool,
     }
-}
 
-json_object! {
     /// How a client samples.
-    #[derive(Default)]
     pub struct SamplingCapability {
         /// Tools may be offered to the model.
         tools?: JsonObject,
         /// Context of servers may be included.
         context?: JsonObject,
     }
-}
 
-json_object! {
     /// How a client asks its user.
-    #[derive(Default)]
     pub struct ElicitationCapability {
         /// By a form.
         form?: JsonObject,
         /// By opening a URL.
         url?: JsonObject,
     }
-}
 
-json_object! {
     /// What a server offers.
-    #[derive(Default)]
     pub struct ServerCapabilities {
         /// Experiments outside the protocol, by name.
         experimental?: JsonObject,
@@ -96,31 +85,22 @@ json_object! {
         /// Extensions of the protocol, by identifier, with their settings.
         extensions?: JsonObject,
     }
-}
 
-json_object! {
     /// How a server offers prompts.
-    #[derive(Default)]
     pub struct PromptsCapability {
         /// The server tells when the list changes.
         list_changed?: bool,
     }
-}
 
-json_object! {
     /// How a server offers resources.
-    #[derive(Default)]
     pub struct ResourcesCapability {
         /// The server tells when a resource a client watches is updated.
         subscribe?: bool,
         /// The server tells when the list changes.
         list_changed?: bool,
     }
-}
 
-json_object! {
     /// How a server offers tools.
-    #[derive(Default)]
     pub struct ToolsCapability {
         /// The server tells when the list changes.
         list_changed?: bool,

@@ -2,7 +2,6 @@
 
 json_object! {
     /// A client or server, by name and version.
-    #[derive(Default)]
     pub struct Implementation {
         /// The name for programs.
         name: String,
@@ -19,11 +18,8 @@ json_object! {
         /// An implementation with a name and a version.
         fn new,
     }
-}
 
-json_object! {
     /// A picture, in one or more sizes.
-    #[derive(Default)]
     pub struct Icon {
         /// Where it is: a URL or a `data:` URI.
         src: String,

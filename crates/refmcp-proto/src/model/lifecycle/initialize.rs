@@ -4,7 +4,6 @@ use crate::model::{ClientCapabilities, Implementation, RequestMeta, ServerCapabi
 
 json_object! {
     /// Parameters of `initialize` (older revisions only).
-    #[derive(Default)]
     pub struct InitializeParams {
         /// The revision the client would like to speak.
         protocol_version: String,
@@ -25,7 +24,6 @@ impl InitializeParams {
 
 json_object! {
     /// The answer to `initialize` (older revisions only).
-    #[derive(Default)]
     pub struct InitializeResult {
         /// The revision the session speaks.
         protocol_version: String,
@@ -39,11 +37,8 @@ json_object! {
         /// An answer without instructions.
         fn new,
     }
-}
 
-json_object! {
     /// The answer to `server/discover`.
-    #[derive(Default)]
     pub struct DiscoverResult {
         /// The revisions the server speaks without a session.
         supported_versions: Vec<String>,

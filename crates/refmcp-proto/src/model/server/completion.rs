@@ -18,7 +18,7 @@ json_object! {
         /// What is known besides.
         context?: CompletionContext,
         _meta: RequestMeta,
-    }
+    } without Default
 }
 
 /// Whose argument is completed, told apart by `type`.
@@ -49,27 +49,20 @@ impl<'de> Deserialize<'de> for CompletionRef {
 
 json_object! {
     /// A prompt, by name.
-    #[derive(Default)]
     pub struct PromptReference {
         /// The name for programs.
         name: String,
         /// The name for people.
         title?: String,
     }
-}
 
-json_object! {
     /// A resource template, by its template or one address of it.
-    #[derive(Default)]
     pub struct ResourceTemplateReference {
         /// The template or address.
         uri: String,
     }
-}
 
-json_object! {
     /// An argument and what was typed so far.
-    #[derive(Default)]
     pub struct CompletionArgument {
         /// The argument.
         name: String,
@@ -78,20 +71,14 @@ json_object! {
         /// An argument, and what was typed of it.
         fn new,
     }
-}
 
-json_object! {
     /// What is known besides the argument that is being typed.
-    #[derive(Default)]
     pub struct CompletionContext {
         /// The arguments that already have a value.
         arguments?: BTreeMap<String, String>,
     }
-}
 
-json_object! {
     /// The answer to `completion/complete`.
-    #[derive(Default)]
     pub struct CompleteResult {
         /// The proposals.
         completion: Completion,
@@ -99,11 +86,8 @@ json_object! {
         /// An answer with these proposals.
         fn new,
     }
-}
 
-json_object! {
     /// Proposals for a value.
-    #[derive(Default)]
     pub struct Completion {
         /// The proposals, at most [`Completion::MAX_VALUES`].
         values: Vec<String>,

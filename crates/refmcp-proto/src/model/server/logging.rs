@@ -92,16 +92,14 @@ json_object! {
         _meta: NotificationMeta,
         /// A message.
         fn new,
-    }
-}
+    } without Default
 
-json_object! {
     /// Parameters of `logging/setLevel` (older revisions only).
     pub struct SetLevelParams {
         /// The least severe message the client wants.
         level: LogLevel,
         _meta: RequestMeta,
-    }
+    } without Default
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use crate::model::{ContentBlock, Icon, InputResponses, Meta, RequestMeta, Role};
 
 json_object! {
     /// A prompt, or a template of one.
-    #[derive(Default)]
     pub struct Prompt {
         /// The name for programs.
         name: String,
@@ -35,7 +34,6 @@ impl Prompt {
 
 json_object! {
     /// Something to fill in.
-    #[derive(Default)]
     pub struct PromptArgument {
         /// The name for programs.
         name: String,
@@ -48,9 +46,7 @@ json_object! {
         /// An argument with a name.
         fn new,
     }
-}
 
-json_object! {
     /// One message of a prompt.
     pub struct PromptMessage {
         /// Whose turn it is.
@@ -59,7 +55,7 @@ json_object! {
         content: ContentBlock,
         /// A message of either side.
         fn new,
-    }
+    } without Default
 }
 
 impl PromptMessage {
@@ -76,7 +72,6 @@ impl PromptMessage {
 
 json_object! {
     /// One page of the prompts.
-    #[derive(Default)]
     pub struct ListPromptsResult {
         /// The prompts.
         prompts: Vec<Prompt>,
@@ -86,11 +81,8 @@ json_object! {
         /// A page, the last one until `next_cursor` is set.
         fn new,
     }
-}
 
-json_object! {
     /// Parameters of `prompts/get`.
-    #[derive(Default)]
     pub struct GetPromptParams {
         /// The prompt.
         name: String,
@@ -102,11 +94,8 @@ json_object! {
         request_state?: String,
         _meta: RequestMeta,
     }
-}
 
-json_object! {
     /// A prompt, filled in.
-    #[derive(Default)]
     pub struct GetPromptResult {
         /// What it is good for.
         description?: String,

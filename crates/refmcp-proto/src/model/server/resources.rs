@@ -8,7 +8,6 @@ use crate::model::{Annotations, Extra, Icon, InputResponses, JsonObject, Meta, R
 
 json_object! {
     /// Something that can be read; also the body of a resource link.
-    #[derive(Default)]
     pub struct Resource {
         /// Its address.
         uri: String,
@@ -30,11 +29,8 @@ json_object! {
         /// A resource with an address and a name.
         fn new,
     }
-}
 
-json_object! {
     /// A family of resources whose addresses follow a template.
-    #[derive(Default)]
     pub struct ResourceTemplate {
         /// The template of the addresses, after RFC 6570.
         uri_template: String,
@@ -54,11 +50,8 @@ json_object! {
         /// A family with a template and a name.
         fn new,
     }
-}
 
-json_object! {
     /// Parameters of `resources/read`.
-    #[derive(Default)]
     pub struct ReadResourceParams {
         /// The address to read.
         uri: String,
@@ -68,21 +61,15 @@ json_object! {
         request_state?: String,
         _meta: RequestMeta,
     }
-}
 
-json_object! {
     /// Parameters of `resources/subscribe` and `resources/unsubscribe` (older revisions only).
-    #[derive(Default)]
     pub struct SubscribeParams {
         /// The address to watch, or to watch no longer.
         uri: String,
         _meta: RequestMeta,
     }
-}
 
-json_object! {
     /// One page of the resources.
-    #[derive(Default)]
     pub struct ListResourcesResult {
         /// The resources.
         resources: Vec<Resource>,
@@ -92,11 +79,8 @@ json_object! {
         /// A page, the last one until `next_cursor` is set.
         fn new,
     }
-}
 
-json_object! {
     /// One page of the resource templates.
-    #[derive(Default)]
     pub struct ListResourceTemplatesResult {
         /// The templates.
         resource_templates: Vec<ResourceTemplate>,
@@ -106,11 +90,8 @@ json_object! {
         /// A page, the last one until `next_cursor` is set.
         fn new,
     }
-}
 
-json_object! {
     /// What was read; several contents when the address stands for a collection.
-    #[derive(Default)]
     pub struct ReadResourceResult {
         /// The contents.
         contents: Vec<ResourceContents>,

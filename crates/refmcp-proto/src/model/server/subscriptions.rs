@@ -5,7 +5,6 @@ use crate::model::{Extra, NotificationMeta, RequestMeta, ResultMeta};
 
 json_object! {
     /// What a client wants to hear about, or what a server agreed to tell.
-    #[derive(Default)]
     pub struct SubscriptionFilter {
         /// Changes of the list of tools.
         tools_list_changed?: bool,
@@ -16,21 +15,15 @@ json_object! {
         /// Updates of the resources at these addresses.
         resource_subscriptions?: Vec<String>,
     }
-}
 
-json_object! {
     /// Parameters of `subscriptions/listen`.
-    #[derive(Default)]
     pub struct ListenParams {
         /// What the client wants to hear about.
         notifications: SubscriptionFilter,
         _meta: RequestMeta,
     }
-}
 
-json_object! {
     /// Parameters of `notifications/subscriptions/acknowledged`.
-    #[derive(Default)]
     pub struct AcknowledgedParams {
         /// The part of the wish that the server honours.
         notifications: SubscriptionFilter,
@@ -48,7 +41,6 @@ impl AcknowledgedParams {
 
 json_object! {
     /// The end of listening; its `_meta` names the listen request.
-    #[derive(Default)]
     pub struct SubscriptionsListenResult {
         ..result
     }

@@ -11,7 +11,6 @@ use crate::model::{
 
 json_object! {
     /// A tool. The schemas are shared, since lists are answered often and schemas are large.
-    #[derive(Default)]
     pub struct Tool {
         /// The name to call it by.
         name: String,
@@ -55,7 +54,6 @@ impl Tool {
 
 json_object! {
     /// Hints about a tool's behaviour; a client cannot rely on them unless it trusts the server.
-    #[derive(Default)]
     pub struct ToolAnnotations {
         /// The name for people; [`Tool::title`] goes first.
         title?: String,
@@ -100,7 +98,6 @@ impl ToolAnnotations {
 
 json_object! {
     /// One page of the tools.
-    #[derive(Default)]
     pub struct ListToolsResult {
         /// The tools.
         tools: Vec<Tool>,
@@ -110,11 +107,8 @@ json_object! {
         /// A page, the last one until `next_cursor` is set.
         fn new,
     }
-}
 
-json_object! {
     /// Parameters of `tools/call`.
-    #[derive(Default)]
     pub struct CallToolParams {
         /// The tool.
         name: String,
@@ -126,14 +120,11 @@ json_object! {
         request_state?: String,
         _meta: RequestMeta,
     }
-}
 
-json_object! {
     /// What a tool answered. A failure of the tool itself is an answer too, so that the model can see it.
     ///
     /// Every revision demands `content`. Reading does without where there is `structuredContent`: it is the same answer
     /// as data, and the client's engine has noted what is missing.
-    #[derive(Default)]
     #[serde(try_from = "ReadCallToolResult")]
     pub struct CallToolResult {
         /// The answer for the model.
