@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Elicitation, LogScope, Rules, Tasks, UrlElicitation};
+use super::{Elicitation, Lifecycle, LogScope, Rules, Tasks, UrlElicitation};
 use crate::model::{ClientCapabilities, ServerCapabilities};
 
 /// Writes an enum from the rows of its table: a variant, its name on the wire, and what holds for it.
@@ -81,42 +81,42 @@ methods! {
     /// ```
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]
     Method: RequestRow {
-        CallTool              "tools/call":               row(always, tools).requests_input().named_by("name");
-        ListTools             "tools/list":               row(always, tools).lists();
-        ReadResource          "resources/read":           row(always, resources).requests_input().named_by("uri");
-        ListResources         "resources/list":           row(always, resources).lists();
-        ListResourceTemplates "resources/templates/list": row(always, resources).lists();
-        Subscribe             "resources/subscribe":      row(unprompted_changes, subscribe);
-        Unsubscribe           "resources/unsubscribe":    row(unprompted_changes, subscribe);
-        GetPrompt             "prompts/get":              row(always, prompts).requests_input().named_by("name");
-        ListPrompts           "prompts/list":             row(always, prompts).lists();
-        Complete              "completion/complete":      row(always, completions);
-        Ping                  "ping":                     row(session, by_every_server);
-        Initialize            "initialize":               row(session, by_every_server);
-        Discover              "server/discover":          row(stateless, by_every_server);
-        SetLevel              "logging/setLevel":         row(session_log_level, logging);
-        Listen                "subscriptions/listen":     row(listening, changes);
-        GetTask               "tasks/get":                row(tasks, tasks_extension).extension().named_by("taskId");
-        CancelTask            "tasks/cancel":             row(tasks, tasks_extension).extension().named_by("taskId");
-        UpdateTask            "tasks/update":             row(extension_tasks, tasks_extension).extension().named_by("taskId");
-        GetTaskResult         "tasks/result":             row(experimental_tasks, tasks_extension).extension();
-        ListTasks             "tasks/list":               row(experimental_tasks, tasks_extension).extension().lists();
-        ListSkills            "skills/list":              row(always, skills_extension).extension().lists();
-        GetSkill              "skills/get":               row(always, skills_extension).extension();
-        ReadDirectory         "resources/directory/read": row(always, skills_extension).extension().lists();
+        CallTool              "tools/call":               row(ALWAYS, TOOLS).requests_input().named_by("name");
+        ListTools             "tools/list":               row(ALWAYS, TOOLS).lists();
+        ReadResource          "resources/read":           row(ALWAYS, RESOURCES).requests_input().named_by("uri");
+        ListResources         "resources/list":           row(ALWAYS, RESOURCES).lists();
+        ListResourceTemplates "resources/templates/list": row(ALWAYS, RESOURCES).lists();
+        Subscribe             "resources/subscribe":      row(UNPROMPTED_CHANGES, SUBSCRIBE);
+        Unsubscribe           "resources/unsubscribe":    row(UNPROMPTED_CHANGES, SUBSCRIBE);
+        GetPrompt             "prompts/get":              row(ALWAYS, PROMPTS).requests_input().named_by("name");
+        ListPrompts           "prompts/list":             row(ALWAYS, PROMPTS).lists();
+        Complete              "completion/complete":      row(ALWAYS, COMPLETIONS);
+        Ping                  "ping":                     row(SESSION, BY_EVERY_SERVER);
+        Initialize            "initialize":               row(SESSION, BY_EVERY_SERVER);
+        Discover              "server/discover":          row(STATELESS, BY_EVERY_SERVER);
+        SetLevel              "logging/setLevel":         row(SESSION_LOG_LEVEL, LOGGING);
+        Listen                "subscriptions/listen":     row(LISTENING, CHANGES);
+        GetTask               "tasks/get":                row(TASKS, TASKS_EXTENSION).extension().named_by("taskId");
+        CancelTask            "tasks/cancel":             row(TASKS, TASKS_EXTENSION).extension().named_by("taskId");
+        UpdateTask            "tasks/update":             row(EXTENSION_TASKS, TASKS_EXTENSION).extension().named_by("taskId");
+        GetTaskResult         "tasks/result":             row(EXPERIMENTAL_TASKS, TASKS_EXTENSION).extension();
+        ListTasks             "tasks/list":               row(EXPERIMENTAL_TASKS, TASKS_EXTENSION).extension().lists();
+        ListSkills            "skills/list":              row(ALWAYS, SKILLS_EXTENSION).extension().lists();
+        GetSkill              "skills/get":               row(ALWAYS, SKILLS_EXTENSION).extension();
+        ReadDirectory         "resources/directory/read": row(ALWAYS, SKILLS_EXTENSION).extension().lists();
     }
     /// A method that this server has beyond the protocol.
-    Custom(Arc<str>): row(always, by_every_server)
+    Custom(Arc<str>): row(ALWAYS, BY_EVERY_SERVER)
 }
 
 methods! {
     /// A request that a server can make of a client: as a message of its own, or as an input request of a result.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     ServerMethod: ServerRequestRow {
-        Elicit        "elicitation/create":     ServerRequestRow { exists: elicitation, declared: |client| client.elicitation.is_some() };
-        CreateMessage "sampling/createMessage": ServerRequestRow { exists: always, declared: ClientCapabilities::samples };
-        ListRoots     "roots/list":             ServerRequestRow { exists: always, declared: ClientCapabilities::has_roots };
-        Ping          "ping":                   ServerRequestRow { exists: session, declared: |_| true };
+        Elicit        "elicitation/create":     ServerRequestRow { exists: ELICITATION, declared: |client| client.elicitation.is_some() };
+        CreateMessage "sampling/createMessage": ServerRequestRow { exists: ALWAYS, declared: ClientCapabilities::samples };
+        ListRoots     "roots/list":             ServerRequestRow { exists: ALWAYS, declared: ClientCapabilities::has_roots };
+        Ping          "ping":                   ServerRequestRow { exists: SESSION, declared: |_| true };
     }
 }
 
@@ -124,26 +124,26 @@ methods! {
     /// A notification of either side.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     NotificationMethod: NotificationRow {
-        Cancelled                 "notifications/cancelled":                  NotificationRow { client: always, server: always };
-        Progress                  "notifications/progress":                   NotificationRow { client: session, server: always };
-        Initialized               "notifications/initialized":                NotificationRow { client: session, server: never };
-        RootsListChanged          "notifications/roots/list_changed":         NotificationRow { client: session, server: never };
-        Log                       "notifications/message":                    NotificationRow { client: never, server: always };
-        ToolsListChanged          "notifications/tools/list_changed":         NotificationRow { client: never, server: always };
-        PromptsListChanged        "notifications/prompts/list_changed":       NotificationRow { client: never, server: always };
-        ResourcesListChanged      "notifications/resources/list_changed":     NotificationRow { client: never, server: always };
-        ResourceUpdated           "notifications/resources/updated":          NotificationRow { client: never, server: always };
-        SubscriptionsAcknowledged "notifications/subscriptions/acknowledged": NotificationRow { client: never, server: listening };
-        ElicitationComplete       "notifications/elicitation/complete":       NotificationRow { client: never, server: elicitation_ids };
-        TaskStatus                "notifications/tasks/status":               NotificationRow { client: experimental_tasks, server: experimental_tasks };
-        Task                      "notifications/tasks":                      NotificationRow { client: never, server: extension_tasks };
+        Cancelled                 "notifications/cancelled":                  NotificationRow { client: ALWAYS, server: ALWAYS };
+        Progress                  "notifications/progress":                   NotificationRow { client: SESSION, server: ALWAYS };
+        Initialized               "notifications/initialized":                NotificationRow { client: SESSION, server: NEVER };
+        RootsListChanged          "notifications/roots/list_changed":         NotificationRow { client: SESSION, server: NEVER };
+        Log                       "notifications/message":                    NotificationRow { client: NEVER, server: ALWAYS };
+        ToolsListChanged          "notifications/tools/list_changed":         NotificationRow { client: NEVER, server: ALWAYS };
+        PromptsListChanged        "notifications/prompts/list_changed":       NotificationRow { client: NEVER, server: ALWAYS };
+        ResourcesListChanged      "notifications/resources/list_changed":     NotificationRow { client: NEVER, server: ALWAYS };
+        ResourceUpdated           "notifications/resources/updated":          NotificationRow { client: NEVER, server: ALWAYS };
+        SubscriptionsAcknowledged "notifications/subscriptions/acknowledged": NotificationRow { client: NEVER, server: LISTENING };
+        ElicitationComplete       "notifications/elicitation/complete":       NotificationRow { client: NEVER, server: ELICITATION_IDS };
+        TaskStatus                "notifications/tasks/status":               NotificationRow { client: EXPERIMENTAL_TASKS, server: EXPERIMENTAL_TASKS };
+        Task                      "notifications/tasks":                      NotificationRow { client: NEVER, server: EXTENSION_TASKS };
     }
 }
 
 /// What holds for a request of a client.
 struct RequestRow {
-    exists: fn(&Rules) -> bool,
-    offered: fn(&ServerCapabilities) -> bool,
+    exists: ByRules,
+    offered: ByServer,
     extension: bool,
     may_request_input: bool,
     is_list: bool,
@@ -152,17 +152,17 @@ struct RequestRow {
 
 /// What holds for a request of a server.
 struct ServerRequestRow {
-    exists: fn(&Rules) -> bool,
+    exists: ByRules,
     declared: fn(&ClientCapabilities) -> bool,
 }
 
 /// Who may send a notification, in which revisions.
 struct NotificationRow {
-    client: fn(&Rules) -> bool,
-    server: fn(&Rules) -> bool,
+    client: ByRules,
+    server: ByRules,
 }
 
-const fn row(exists: fn(&Rules) -> bool, offered: fn(&ServerCapabilities) -> bool) -> RequestRow {
+const fn row(exists: ByRules, offered: ByServer) -> RequestRow {
     RequestRow {
         exists,
         offered,
@@ -267,102 +267,46 @@ impl NotificationMethod {
 
 // What the rows ask of a revision.
 
-fn always(_: &Rules) -> bool {
-    true
-}
+type ByRules = fn(&Rules) -> bool;
 
-fn never(_: &Rules) -> bool {
-    false
-}
-
-fn session(rules: &Rules) -> bool {
-    rules.lifecycle == super::Lifecycle::Handshake
-}
-
-fn stateless(rules: &Rules) -> bool {
-    rules.lifecycle == super::Lifecycle::PerRequest
-}
-
-fn listening(rules: &Rules) -> bool {
-    rules.changes_by_listening
-}
-
-fn unprompted_changes(rules: &Rules) -> bool {
-    !rules.changes_by_listening
-}
-
-fn session_log_level(rules: &Rules) -> bool {
-    rules.log_scope == LogScope::Session
-}
-
-fn elicitation(rules: &Rules) -> bool {
-    rules.elicitation != Elicitation::Unknown
-}
-
-fn elicitation_ids(rules: &Rules) -> bool {
-    rules.url_elicitation == UrlElicitation::WithId
-}
-
-fn tasks(rules: &Rules) -> bool {
-    rules.tasks != Tasks::Unknown
-}
-
-fn experimental_tasks(rules: &Rules) -> bool {
-    rules.tasks == Tasks::Experimental
-}
-
-fn extension_tasks(rules: &Rules) -> bool {
-    rules.tasks == Tasks::Extension
-}
+const ALWAYS: ByRules = |_| true;
+const NEVER: ByRules = |_| false;
+const SESSION: ByRules = |rules| rules.lifecycle == Lifecycle::Handshake;
+const STATELESS: ByRules = |rules| rules.lifecycle == Lifecycle::PerRequest;
+const LISTENING: ByRules = |rules| rules.changes_by_listening;
+const UNPROMPTED_CHANGES: ByRules = |rules| !rules.changes_by_listening;
+const SESSION_LOG_LEVEL: ByRules = |rules| rules.log_scope == LogScope::Session;
+const ELICITATION: ByRules = |rules| rules.elicitation != Elicitation::Unknown;
+const ELICITATION_IDS: ByRules = |rules| rules.url_elicitation == UrlElicitation::WithId;
+const TASKS: ByRules = |rules| rules.tasks != Tasks::Unknown;
+const EXPERIMENTAL_TASKS: ByRules = |rules| rules.tasks == Tasks::Experimental;
+const EXTENSION_TASKS: ByRules = |rules| rules.tasks == Tasks::Extension;
 
 // What the rows ask of a server's capabilities.
 
-fn by_every_server(_: &ServerCapabilities) -> bool {
-    true
-}
+type ByServer = fn(&ServerCapabilities) -> bool;
 
-fn tools(capabilities: &ServerCapabilities) -> bool {
-    capabilities.tools.is_some()
-}
-
-fn resources(capabilities: &ServerCapabilities) -> bool {
-    capabilities.resources.is_some()
-}
-
-fn subscribe(capabilities: &ServerCapabilities) -> bool {
-    capabilities.resources.as_ref().is_some_and(|resources| resources.subscribe == Some(true))
-}
-
-fn prompts(capabilities: &ServerCapabilities) -> bool {
-    capabilities.prompts.is_some()
-}
-
-fn completions(capabilities: &ServerCapabilities) -> bool {
-    capabilities.completions.is_some()
-}
-
-fn logging(capabilities: &ServerCapabilities) -> bool {
-    capabilities.logging.is_some()
-}
-
+const BY_EVERY_SERVER: ByServer = |_| true;
+const TOOLS: ByServer = |capabilities| capabilities.tools.is_some();
+const RESOURCES: ByServer = |capabilities| capabilities.resources.is_some();
+const SUBSCRIBE: ByServer =
+    |capabilities| capabilities.resources.as_ref().is_some_and(|resources| resources.subscribe == Some(true));
+const PROMPTS: ByServer = |capabilities| capabilities.prompts.is_some();
+const COMPLETIONS: ByServer = |capabilities| capabilities.completions.is_some();
+const LOGGING: ByServer = |capabilities| capabilities.logging.is_some();
 /// Listening makes sense once anything can change.
-fn changes(capabilities: &ServerCapabilities) -> bool {
+const CHANGES: ByServer = |capabilities| {
     let lists = [
         capabilities.tools.as_ref().and_then(|tools| tools.list_changed),
         capabilities.prompts.as_ref().and_then(|prompts| prompts.list_changed),
         capabilities.resources.as_ref().and_then(|resources| resources.list_changed),
     ];
-    lists.contains(&Some(true)) || subscribe(capabilities)
-}
+    lists.contains(&Some(true)) || SUBSCRIBE(capabilities)
+};
 
-fn tasks_extension(capabilities: &ServerCapabilities) -> bool {
-    has_extension(capabilities, "io.modelcontextprotocol/tasks")
-}
-
-fn skills_extension(capabilities: &ServerCapabilities) -> bool {
-    has_extension(capabilities, "io.modelcontextprotocol/skills")
-}
-
+const TASKS_EXTENSION: ByServer = |capabilities| has_extension(capabilities, "io.modelcontextprotocol/tasks");
+const SKILLS_EXTENSION: ByServer =
+    |capabilities| has_extension(capabilities, "io.modelcontextprotocol/skills");
 fn has_extension(capabilities: &ServerCapabilities, id: &str) -> bool {
     capabilities.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(id))
 }

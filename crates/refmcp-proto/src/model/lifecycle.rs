@@ -1,6 +1,109 @@
-//! What each side declares that it can do.
+//! How a connection opens: `initialize` and `server/discover`, who both sides are and what they can do.
 
-use crate::model::JsonObject;
+use crate::model::{JsonObject, RequestMeta};
+
+json_object! {
+    /// Parameters of `initialize` (older revisions only).
+    pub struct InitializeParams {
+        /// The revision the client would like to speak.
+        protocol_version: String,
+        /// What the client can do.
+        capabilities: ClientCapabilities,
+        /// Who the client is.
+        client_info: Implementation,
+        _meta: RequestMeta,
+    }
+}
+
+impl InitializeParams {
+    /// A client that can do nothing special.
+    pub fn new(protocol_version: impl Into<String>, client_info: Implementation) -> Self {
+        Self { protocol_version: protocol_version.into(), client_info, ..Self::default() }
+    }
+}
+
+json_object! {
+    /// The answer to `initialize` (older revisions only).
+    pub struct InitializeResult {
+        /// The revision the session speaks.
+        protocol_version: String,
+        /// What the server offers.
+        capabilities: ServerCapabilities,
+        /// Who the server is.
+        server_info: Implementation,
+        /// How to use the server, for the model.
+        instructions?: String,
+        ..result,
+        /// An answer without instructions.
+        fn new,
+    }
+
+    /// The answer to `server/discover`.
+    pub struct DiscoverResult {
+        /// The revisions the server speaks without a session.
+        supported_versions: Vec<String>,
+        /// What the server offers.
+        capabilities: ServerCapabilities,
+        /// How to use the server, for the model.
+        instructions?: String,
+        ..cacheable_result,
+        /// An answer without instructions.
+        fn new,
+    }
+}
+
+json_object! {
+    /// A client or server, by name and version.
+    pub struct Implementation {
+        /// The name for programs.
+        name: String,
+        /// The version, in any notation.
+        version: String,
+        /// The name for people.
+        title?: String,
+        /// What it is for.
+        description?: String,
+        /// Where to read more about it.
+        website_url?: String,
+        /// Pictures of it.
+        icons?: Vec<Icon>,
+        /// An implementation with a name and a version.
+        fn new,
+    }
+
+    /// A picture, in one or more sizes.
+    pub struct Icon {
+        /// Where it is: a URL or a `data:` URI.
+        src: String,
+        /// Its media type, when the source does not tell or tells wrongly.
+        mime_type?: String,
+        /// The sizes it is good for, such as `48x48` or `any`.
+        sizes?: Vec<String>,
+        /// The background it was drawn for.
+        theme?: IconTheme,
+        /// An icon at a URL or in a `data:` URI.
+        fn new,
+    }
+}
+
+impl Icon {
+    /// Adds a size, such as `48x48` or `any`.
+    #[must_use]
+    pub fn size(mut self, size: impl Into<String>) -> Self {
+        self.sizes.get_or_insert_default().push(size.into());
+        self
+    }
+}
+
+open_enum! {
+    /// The background an icon was drawn for.
+    pub enum IconTheme {
+        /// A light background.
+        Light = "light",
+        /// A dark background.
+        Dark = "dark",
+    }
+}
 
 json_object! {
     /// What a client can do for a server.
