@@ -101,6 +101,14 @@ impl UsageError {
     }
 }
 
+/// A [`UsageError`] whose text is formatted.
+macro_rules! usage {
+    ($($text:tt)*) => {
+        $crate::args::UsageError::new(format!($($text)*))
+    };
+}
+pub(crate) use usage;
+
 #[cfg(test)]
 mod tests {
     use anyhow::Context;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::help::examples;
 use super::value::{Header, header, pair};
-use super::{OutputFormat, Target, UsageError};
+use super::{OutputFormat, Target, UsageError, usage};
 use crate::config::ConfigHost;
 
 #[derive(Debug, clap::Args)]
@@ -88,7 +88,7 @@ impl InstallOptions {
                 target @ Target::Url { .. } => Ok(Some(target)),
                 _ => {
                     let how = "a server is named by its URL, or by the command that starts it after `--`";
-                    Err(UsageError::new(format!("{word:?} is no URL: {how}")))
+                    Err(usage!("{word:?} is no URL: {how}"))
                 }
             },
         }

@@ -23,7 +23,7 @@ pub(crate) use client::{
 };
 use client::{ClientArgs, Inspector};
 use error::to_clap;
-pub(crate) use exit::{ExitError, ExitReason, UsageError};
+pub(crate) use exit::{ExitError, ExitReason, UsageError, usage};
 use help::examples;
 pub(crate) use help::{CompletionShell, definition, parse_shared_options, print_completions, print_manual};
 pub(crate) use install::{InstallOptions, ServersOptions};

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::UsageError;
+use super::{UsageError, usage};
 
 /// Brackets of a line that are taken for JSON and are none, before the others are left alone: each try reads on.
 const MOST_TRIES: usize = 64;
@@ -32,7 +32,7 @@ pub(crate) fn split_words(line: &str) -> Result<Vec<String>, UsageError> {
                     }
                     Err(fault) if word.ends_with(":=") => {
                         let key = word.trim_end_matches(":=");
-                        return Err(UsageError::new(format!("{key}: is no JSON: {fault}")));
+                        return Err(usage!("{key}: is no JSON: {fault}"));
                     }
                     _ => {
                         not_json += 1;
@@ -69,7 +69,7 @@ fn json(text: &str) -> Result<Option<&str>, serde_json::Error> {
 
 /// Reads up to the quote that closes.
 fn quoted(rest: &mut std::str::Chars<'_>, quote: char, word: &mut String) -> Result<(), UsageError> {
-    let open = || UsageError::new(format!("the quote {quote} is not closed"));
+    let open = || usage!("the quote {quote} is not closed");
     loop {
         match rest.next().ok_or_else(open)? {
             c if c == quote => return Ok(()),

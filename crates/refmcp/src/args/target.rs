@@ -7,7 +7,7 @@ use refmcp_client::redact;
 use ring::digest;
 use url::Url;
 
-use super::UsageError;
+use super::{UsageError, usage};
 
 /// A server: its URL, or how it is started. It is displayed without its secrets (see [`TargetName`]).
 #[derive(Clone, PartialEq, Eq)]
@@ -63,12 +63,12 @@ impl Target {
         let shown = redact::word(word);
         if ["/", "./", "../", "~/"].iter().any(|start| word.starts_with(start)) {
             let hint = "looks like a program: put it, with its arguments, after `--` at the end";
-            return Err(UsageError::new(format!("{shown:?} {hint}")));
+            return Err(usage!("{shown:?} {hint}"));
         }
         if is_host_and_port(word) {
             let address = redact::url(&format!("http://{word}"));
             let shown = address.strip_prefix("http://").unwrap_or(&address);
-            return Err(UsageError::new(format!("{shown:?} looks like an address: write {address}")));
+            return Err(usage!("{shown:?} looks like an address: write {address}"));
         }
         Ok(Self::Named(word.to_owned()))
     }
@@ -78,10 +78,10 @@ impl Target {
         let scheme = scheme.to_ascii_lowercase();
         let Some((_, scheme, transport)) = SCHEMES.iter().find(|(name, ..)| *name == scheme) else {
             let names = SCHEMES.map(|(name, ..)| name).join(", ");
-            return Err(UsageError::new(format!("{shown:?}: {scheme} is not one of {names}")));
+            return Err(usage!("{shown:?}: {scheme} is not one of {names}"));
         };
         let url = Url::parse(&format!("{scheme}://{rest}"))
-            .map_err(|error| UsageError::new(format!("{shown:?} is no address: {error}")))?;
+            .map_err(|error| usage!("{shown:?} is no address: {error}"))?;
         Ok(Self::Url { url, transport: *transport })
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::args::{ExitReason, OutputFormat, Target, TrustChange, TrustCommand, UsageError};
+use crate::args::{ExitReason, OutputFormat, Target, TrustChange, TrustCommand, usage};
 use crate::config;
 use crate::store::StateFolder;
 use crate::store::trust::{
@@ -93,7 +93,7 @@ fn subject(change: TrustChange) -> Result<Subject> {
         (None, Target::Named(name)) => identity(&name, change.config.as_deref()).map(Subject::Server),
         (None, target @ Target::Url { .. }) => {
             let what = "nothing is started for an address; say which tool there, with --tool";
-            Err(UsageError::new(format!("{target}: {what}")).into())
+            Err(usage!("{target}: {what}").into())
         }
     }
 }
@@ -112,13 +112,12 @@ fn identity(name: &str, file: Option<&Path>) -> Result<ServerIdentity> {
         } else {
             format!("there is {}", names.join(", "))
         };
-        let what = format!("no configuration file names a server {name:?}: {there}{problems}");
-        return Err(UsageError::new(what).into());
+        return Err(usage!("no configuration file names a server {name:?}: {there}{problems}").into());
     };
     let entry = config::resolve_unasked(&known, entry)?;
     Ok(config::identity(&entry)?.ok_or_else(|| {
         let what = "nothing is started for it; say which tool of it, with --tool";
-        UsageError::new(format!("{name}: {what}"))
+        usage!("{name}: {what}")
     })?)
 }
 

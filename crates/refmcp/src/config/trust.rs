@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::{Input, Launch, ServerEntry, Servers};
-use crate::args::UsageError;
+use crate::args::{UsageError, usage};
 use crate::store::trust::{ServerIdentity, Source, Trust, Verdict};
 
 /// The entry with its variables filled in, without asking for anything.
@@ -15,7 +15,7 @@ pub(crate) fn resolve_unasked(known: &Servers, entry: &ServerEntry) -> Result<Se
     let ask = |input: &Input| Err(format!("{} is asked for only when it is started", input.id));
     known
         .resolve(entry, &ask, &|variable| std::env::var(variable).ok())
-        .map_err(|fault| UsageError::new(format!("{}: {fault}", entry.name)))
+        .map_err(|fault| usage!("{}: {fault}", entry.name))
 }
 
 /// What a decision about a server is about: the command that starts it; `None` where nothing is started. The entry's

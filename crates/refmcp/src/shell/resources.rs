@@ -12,7 +12,7 @@ use super::catalog::{self, Unresolved};
 use super::complete::{Ask, values};
 use super::run::{Shell, ambiguous};
 use super::servers::Connected;
-use crate::args::{CompletionReference, UsageError};
+use crate::args::{CompletionReference, UsageError, usage};
 use crate::command::client::requests;
 use crate::command::client::watch::{self, is_stateless};
 use crate::ui::terminal::{AskError, Terminal};
@@ -53,9 +53,7 @@ impl Shell {
                 let (server, uri) = self.server_of(what).await?;
                 read(&server, &uri).await
             }
-            Err(Unresolved::Unknown) => {
-                Err(UsageError::new(format!("no server has a template {what:?}")).into())
-            }
+            Err(Unresolved::Unknown) => Err(usage!("no server has a template {what:?}").into()),
         }
     }
 
@@ -95,16 +93,14 @@ impl Shell {
         let mut known: BTreeMap<String, String> = given.into_iter().collect();
         if let Some(key) = known.keys().find(|key| !all.iter().any(|variable| variable.name == **key)) {
             let names: Vec<&str> = all.iter().map(|variable| variable.name.as_str()).collect();
-            return Err(
-                UsageError::new(format!("the template has no {key}; it has {}", names.join(", "))).into()
-            );
+            return Err(usage!("the template has no {key}; it has {}", names.join(", ")).into());
         }
         for variable in all.iter().filter(|variable| !variable.optional) {
             if known.contains_key(&variable.name) {
                 continue;
             }
             if !self.person.is_there() {
-                return Err(UsageError::new(format!("{}= is missing", variable.name)).into());
+                return Err(usage!("{}= is missing", variable.name).into());
             }
             let ask = Ask {
                 server: server.name.clone(),
@@ -119,7 +115,7 @@ impl Shell {
             match self.person.ask(move |terminal| ask_for(terminal, &name, &offered)).await {
                 Some(Ok(value)) => drop(known.insert(variable.name.clone(), value)),
                 Some(Err(fault)) => return Err(UsageError::new(fault.to_string()).into()),
-                None => return Err(UsageError::new(format!("{}= is missing", variable.name)).into()),
+                None => return Err(usage!("{}= is missing", variable.name).into()),
             }
         }
         expand(&template.uri_template, &known).map_err(|fault| UsageError::new(fault.to_string()).into())
@@ -141,11 +137,11 @@ impl Shell {
     pub(super) async fn unsubscribe(&self, uri: &str) -> Result<()> {
         let (server, uri) = self.server_of(uri).await?;
         if !server.subscriptions.send_if_modified(|uris| uris.remove(&uri)) {
-            let what = format!(
+            return Err(usage!(
                 "{} has no subscription to {uri}; `resources` lists what can be subscribed to",
                 server.name
-            );
-            return Err(UsageError::new(what).into());
+            )
+            .into());
         }
         if !is_stateless(server.client()) {
             server.ask(server.client().unsubscribe(&uri)).await?;

@@ -17,7 +17,7 @@ use super::history::History;
 use super::monitor::ServerMonitor;
 use super::notices::Notices;
 use super::servers::{Connected, Entry, Outage, ServerRegistry, ServerState, described};
-use crate::args::{ExitReason, ListKind, OutputFormat, SharedOptions, Target, UsageError};
+use crate::args::{ExitReason, ListKind, OutputFormat, SharedOptions, Target, UsageError, usage};
 use crate::command::auth;
 use crate::command::client::extra_methods::ExtraMethods;
 use crate::command::client::output::{Printer, write};
@@ -265,7 +265,7 @@ impl Shell {
         }
         for path in &paths {
             if !path.is_dir() {
-                return Err(UsageError::new(format!("{} is no folder", path.display())).into());
+                return Err(usage!("{} is no folder", path.display()).into());
             }
         }
         let roots: Vec<_> = paths.iter().map(|path| root(path)).collect();
@@ -294,7 +294,7 @@ pub(super) async fn leave(server: &Connected) {
 
 /// Says which names would be clear.
 pub(super) fn ambiguous(names: &[String]) -> anyhow::Error {
-    UsageError::new(format!("several servers have it: write {}", names.join(" or "))).into()
+    usage!("several servers have it: write {}", names.join(" or ")).into()
 }
 
 impl Shell {

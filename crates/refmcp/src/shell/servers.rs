@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::catalog::{Catalog, Catalogs};
-use crate::args::{Target, UsageError};
+use crate::args::{Target, UsageError, usage};
 use crate::command::auth;
 use crate::command::client::{Session, fault};
 
@@ -217,14 +217,13 @@ impl ServerRegistry {
     pub(super) fn named(&self, name: &str) -> Result<Arc<Connected>, UsageError> {
         match self.entry(name).map(|entry| entry.state) {
             Some(ServerState::Connected(connected)) => Ok(connected),
-            Some(state) => Err(UsageError::new(format!(
-                "{name} is not connected: {}; to connect: connect {name}",
-                state.text()
-            ))),
+            Some(state) => {
+                Err(usage!("{name} is not connected: {}; to connect: connect {name}", state.text()))
+            }
             None => {
                 let names = self.names();
                 let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-                Err(UsageError::new(format!("no server is called {name:?}; there is {there}")))
+                Err(usage!("no server is called {name:?}; there is {there}"))
             }
         }
     }

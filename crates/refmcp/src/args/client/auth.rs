@@ -12,7 +12,7 @@ use url::Url;
 use super::{ClientCommand, SharedOptions};
 use crate::args::help::examples;
 use crate::args::value::{absolute, seconds};
-use crate::args::{Target, UsageError};
+use crate::args::{Target, UsageError, usage};
 
 // No doc comment: it would become the description of `auth`.
 #[derive(Debug, Subcommand)]
@@ -239,7 +239,7 @@ impl LoginOptions {
             GrantType::ClientCredentials if !proves && self.client_key.is_none() => {
                 let what =
                     "needs --client-id and one of --client-secret-file, --client-secret-env, --client-key";
-                return Err(UsageError::new(format!("--grant client-credentials: {what}")));
+                return Err(usage!("--grant client-credentials: {what}"));
             }
             GrantType::JwtBearer if self.assertion_file.is_none() => {
                 return Err(UsageError::new("--grant jwt-bearer: needs --assertion-file"));
@@ -251,13 +251,13 @@ impl LoginOptions {
             }
             GrantType::Enterprise if self.client_id.is_none() => {
                 let what = "needs --client-id, which the authorization server knows already";
-                return Err(UsageError::new(format!("--grant enterprise: {what}")));
+                return Err(usage!("--grant enterprise: {what}"));
             }
             _ => {}
         }
         self.enterprise.check(self.grant == GrantType::Enterprise)?;
         if let Some(url) = self.client_metadata_url.as_ref().filter(|url| url.scheme() != "https") {
-            return Err(UsageError::new(format!("--client-metadata-url {url}: must be https")));
+            return Err(usage!("--client-metadata-url {url}: must be https"));
         }
         for file in [&mut self.client_secret_file, &mut self.client_key, &mut self.assertion_file] {
             *file = file.as_deref().map(absolute);

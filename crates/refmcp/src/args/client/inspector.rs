@@ -10,7 +10,7 @@ use refmcp_proto::revision::Method;
 use super::options::log_level;
 use super::{ClientCommand, ListKind, OutputFormat, ServerStderr, SharedOptions};
 use crate::args::value::{Header, header, pair, seconds};
-use crate::args::{LogOptions, Target, UrlTransport, UsageError, parse_shared_options};
+use crate::args::{LogOptions, Target, UrlTransport, UsageError, parse_shared_options, usage};
 use crate::arguments::ArgumentInput;
 
 /// Drive a server with the flags of the MCP Inspector.
@@ -128,7 +128,7 @@ impl Inspector {
             self.transport,
             self.config.is_some().then_some(self.server),
         )?;
-        let needs = |what: &str| UsageError::new(format!("{} needs {what}", self.method));
+        let needs = |what: &str| usage!("{} needs {what}", self.method);
         let list = |what| ClientCommand::List { target: target.clone(), what, names: Vec::new() };
         let command = match Method::known(&self.method) {
             Some(Method::ListTools) => list(ListKind::Tools),
@@ -189,10 +189,9 @@ fn target(
     match (words.first(), configured) {
         (None, Some(Some(name))) => Ok(Target::Named(name)),
         (None, Some(None)) => Err(UsageError::new("which server of the file? say --server NAME")),
-        (Some(word), Some(_)) => Err(UsageError::new(format!(
-            "there are two targets: {:?} and the one of --config",
-            redact::word(word)
-        ))),
+        (Some(word), Some(_)) => {
+            Err(usage!("there are two targets: {:?} and the one of --config", redact::word(word)))
+        }
         (None, None) => Err(UsageError::new("missing: the server's URL, or the command that starts it")),
         (Some(first), None) if Target::is_url(first) => {
             if words.len() > 1 {

@@ -11,8 +11,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use refmcp_client::VersionPolicy;
 use refmcp_proto::model::LogLevel;
 
-use crate::args::UsageError;
 use crate::args::value::{Header, header, pair, timeout};
+use crate::args::{UsageError, usage};
 
 // No doc comment: it would become the description of every command that flattens this.
 #[derive(Clone, clap::Args)]
@@ -119,10 +119,8 @@ impl SharedOptions {
     /// Whether every root is a folder; checked when a command runs, and not when its line is completed.
     pub(in crate::args) fn check_roots(&self) -> Result<(), UsageError> {
         match self.roots.iter().find(|root| !root.is_dir()) {
-            Some(root) if root.exists() => {
-                Err(UsageError::new(format!("--root {}: it is no folder", root.display())))
-            }
-            Some(root) => Err(UsageError::new(format!("--root {0}: there is no folder {0}", root.display()))),
+            Some(root) if root.exists() => Err(usage!("--root {}: it is no folder", root.display())),
+            Some(root) => Err(usage!("--root {0}: there is no folder {0}", root.display())),
             None => Ok(()),
         }
     }

@@ -10,7 +10,7 @@ use super::{
     BridgeArgs, BridgeListenOptions, BridgeSide, ClientArgs, ClientCommand, CompletionReference,
     ConnectionArgs, ListArgs, ListKind, ModelsArgs, ServerArgs, SharedOptions, ShellArgs,
 };
-use crate::args::{Target, UsageError};
+use crate::args::{Target, UsageError, usage};
 use crate::arguments::ArgumentInput;
 use crate::ui::suggest::nearest;
 
@@ -60,8 +60,7 @@ impl ClientArgs {
                 let word = words.next("the argument: NAME=PREFIX, or NAME= for any value")?;
                 let Some((argument, prefix)) = word.split_once('=').filter(|(name, _)| !name.is_empty())
                 else {
-                    let what = format!("{word:?} is no NAME=PREFIX; for any value write {word}=");
-                    return Err(UsageError::new(what));
+                    return Err(usage!("{word:?} is no NAME=PREFIX; for any value write {word}="));
                 };
                 let (argument, prefix) = (argument.to_owned(), prefix.to_owned());
                 let context = args.context;
@@ -149,10 +148,9 @@ impl Positionals {
     fn only_target(&mut self) -> Result<Target, UsageError> {
         self.check_order(|_| true)?;
         match self.words.front() {
-            Some(word) if !self.command.is_empty() && Target::is_url(word) => Err(UsageError::new(format!(
-                "there are two targets: {} and the command after `--`",
-                redact::word(word)
-            ))),
+            Some(word) if !self.command.is_empty() && Target::is_url(word) => {
+                Err(usage!("there are two targets: {} and the command after `--`", redact::word(word)))
+            }
             _ => self.target(),
         }
     }
@@ -174,14 +172,11 @@ impl Positionals {
             return Ok(());
         };
         let target = redact::joined(&[redact::word(target)]);
-        Err(UsageError::new(format!(
-            "the target comes first: write {target} before {:?}",
-            redact::word(first)
-        )))
+        Err(usage!("the target comes first: write {target} before {:?}", redact::word(first)))
     }
 
     fn next(&mut self, what: &str) -> Result<String, UsageError> {
-        self.words.pop_front().ok_or_else(|| UsageError::new(format!("missing: {what}")))
+        self.words.pop_front().ok_or_else(|| usage!("missing: {what}"))
     }
 
     /// All positionals that are left.
@@ -200,7 +195,7 @@ impl Positionals {
     fn finish(self, command: ClientCommand) -> Result<(ClientCommand, SharedOptions), UsageError> {
         match self.words.front() {
             None => Ok((command, self.shared)),
-            Some(word) => Err(UsageError::new(format!("one word too many: {:?}", redact::word(word)))),
+            Some(word) => Err(usage!("one word too many: {:?}", redact::word(word))),
         }
     }
 }
@@ -216,7 +211,7 @@ fn list(args: ListArgs) -> Result<(ClientCommand, SharedOptions), UsageError> {
         let near = nearest(word, &ListKind::NAMES).map(|near| format!("; did you mean {near}?"));
         let (word, near) = (redact::word(word), near.unwrap_or_default());
         let kinds = "tools, resources, templates, prompts, models or all";
-        return Err(UsageError::new(format!("cannot list {word:?}: expected {kinds}{near}")));
+        return Err(usage!("cannot list {word:?}: expected {kinds}{near}"));
     }
     let target = words.only_target()?;
     // `list URL tools` is as clear as `list tools URL`.
@@ -243,7 +238,7 @@ fn bridge(args: BridgeArgs) -> Result<(ClientCommand, SharedOptions), UsageError
         "stdio" if args.listen == BridgeListenOptions::default() => BridgeSide::Stdio,
         "stdio" => {
             let what = "there is no listener, so the options of a listener have no use";
-            return Err(UsageError::new(format!("--from stdio: {what}")));
+            return Err(usage!("--from stdio: {what}"));
         }
         address => match Target::parse(address)? {
             Target::Url { url, transport } => {
@@ -252,7 +247,7 @@ fn bridge(args: BridgeArgs) -> Result<(ClientCommand, SharedOptions), UsageError
             }
             Target::Command(_) | Target::Named(_) => {
                 let what = "expected stdio, or an address to listen on such as http://127.0.0.1:3000/mcp";
-                return Err(UsageError::new(format!("--from {}: {what}", redact::word(address))));
+                return Err(usage!("--from {}: {what}", redact::word(address)));
             }
         },
     };
@@ -264,10 +259,7 @@ fn bridge(args: BridgeArgs) -> Result<(ClientCommand, SharedOptions), UsageError
         }
         (Some(word), command) if command.is_empty() => Target::parse(word)?,
         (Some(word), _) => {
-            return Err(UsageError::new(format!(
-                "there are two servers: {} and the command after `--`",
-                redact::word(word)
-            )));
+            return Err(usage!("there are two servers: {} and the command after `--`", redact::word(word)));
         }
     };
     check_effect(&args.connection.shared)?;
@@ -284,9 +276,7 @@ fn check_effect(shared: &SharedOptions) -> Result<(), UsageError> {
         ("--total-timeout", shared.total_timeout != SharedOptions::TOTAL_TIMEOUT),
     ];
     match useless.into_iter().find(|(_, given)| *given) {
-        Some((option, _)) => {
-            Err(UsageError::new(format!("{option} has no effect on a bridge: its clients decide that")))
-        }
+        Some((option, _)) => Err(usage!("{option} has no effect on a bridge: its clients decide that")),
         None => Ok(()),
     }
 }
@@ -296,12 +286,10 @@ fn check_certificate(from: &Url, listen: &BridgeListenOptions) -> Result<(), Usa
     let secure = matches!(from.scheme(), "https" | "wss");
     let shown = redact::url(from.as_str());
     match (secure, listen.tls_cert.is_some()) {
-        (true, false) => {
-            Err(UsageError::new(format!("--from {shown}: needs --tls-cert FILE and --tls-key FILE")))
-        }
+        (true, false) => Err(usage!("--from {shown}: needs --tls-cert FILE and --tls-key FILE")),
         (false, true) => {
             let with = if from.scheme() == "ws" { "wss" } else { "https" };
-            Err(UsageError::new(format!("--from {shown}: has no use for a certificate; {with}:// has")))
+            Err(usage!("--from {shown}: has no use for a certificate; {with}:// has"))
         }
         _ => Ok(()),
     }

@@ -54,8 +54,9 @@ pub(in crate::args) fn check_together(serve: &ArgMatches) -> Result<(), UsageErr
     }
     let mut proxies = serve.get_many::<TrustedProxy>("trusted_proxies").into_iter().flatten();
     if !has_unix && proxies.any(|proxy| *proxy == TrustedProxy::UNIX) {
-        let what = "--trusted-proxy unix is for what comes by a Unix socket; add --unix PATH, or write the proxy's address";
-        return Err(UsageError::new(what));
+        return Err(UsageError::new(
+            "--trusted-proxy unix is for what comes by a Unix socket; add --unix PATH, or write the proxy's address",
+        ));
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use refmcp_auth::jose::{Algorithm, PrivateKey};
 use refmcp_auth::{Scopes, Secret};
 use refmcp_client::auth::{Authorization, default_client_metadata};
 
-use crate::args::{EnterpriseOptions, GrantType, LoginOptions, UsageError};
+use crate::args::{EnterpriseOptions, GrantType, LoginOptions, usage};
 
 impl LoginOptions {
     /// The same authorization with these options.
@@ -86,7 +86,7 @@ impl LoginOptions {
 
     fn asked(&self) -> Result<Scopes> {
         let scopes = Scopes::parse(&self.scopes.join(" "));
-        Ok(scopes.map_err(|fault| UsageError::new(format!("--scope: {fault}")))?)
+        Ok(scopes.map_err(|fault| usage!("--scope: {fault}"))?)
     }
 
     /// Whether a person has to say yes.
@@ -119,8 +119,7 @@ fn secret(file: Option<&Path>, (option, variable): (&str, Option<&str>)) -> Resu
         return read(file).map(Some);
     }
     let Some(name) = variable else { return Ok(None) };
-    let secret = std::env::var(name)
-        .map_err(|_| UsageError::new(format!("{option} {name}: there is no such variable")))?;
+    let secret = std::env::var(name).map_err(|_| usage!("{option} {name}: there is no such variable"))?;
     Ok(Some(Secret::new(secret)))
 }
 
@@ -129,7 +128,7 @@ fn read(file: &Path) -> Result<Secret> {
     let text = std::fs::read_to_string(file).map_err(|fault| {
         let kind =
             if fault.kind() == std::io::ErrorKind::InvalidData { "not a text" } else { "cannot be read" };
-        UsageError::new(format!("{}: {kind}: {fault}", file.display()))
+        usage!("{}: {kind}: {fault}", file.display())
     })?;
     Ok(Secret::new(text.trim_end_matches(['\r', '\n'])))
 }

@@ -5,7 +5,7 @@ use jsonc_parser::cst::CstInputValue;
 use std::path::Path;
 
 use super::edit::Entry;
-use crate::args::{InstallOptions, Target, UrlTransport, UsageError};
+use crate::args::{InstallOptions, Target, UrlTransport, UsageError, usage};
 use crate::config::ConfigHost;
 
 /// What an entry of refmcp itself is called.
@@ -21,14 +21,14 @@ pub(super) fn wanted(options: &InstallOptions, own: &Path) -> Result<(String, En
         (None, Some(_)) => return Err(UsageError::new("say what to call the server: --name NAME").into()),
     };
     if let Some((key, _)) = options.env.iter().find(|(key, _)| key.contains('\0')) {
-        return Err(UsageError::new(format!("{key:?} cannot be the name of a variable")).into());
+        return Err(usage!("{key:?} cannot be the name of a variable").into());
     }
     let host = options.host;
     let entry = match &target {
         None => started(host, vec![program(own)?, "stdio".to_owned()], options)?,
         Some(Target::Command(words)) => started(host, absolute(words)?, options)?,
         Some(Target::Url { url, transport }) => at(host, url.as_str(), *transport, own, options)?,
-        Some(other) => return Err(UsageError::new(format!("{other} is no URL")).into()),
+        Some(other) => return Err(usage!("{other} is no URL").into()),
     };
     Ok((name, entry))
 }
@@ -97,8 +97,9 @@ fn at(
         return Ok(command(host, words, options));
     };
     if !options.env.is_empty() {
-        let what = "--env is for servers that are started; this one is at an address";
-        return Err(UsageError::new(what).into());
+        return Err(
+            UsageError::new("--env is for servers that are started; this one is at an address").into()
+        );
     }
     let mut entry = Entry::default();
     // Cursor finds out by itself.

@@ -13,7 +13,7 @@ use refmcp_client::redact;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::args::{ExitError, ExitReason, InstallOptions, UsageError};
+use crate::args::{ExitError, ExitReason, InstallOptions, usage};
 use crate::config::{ConfigHost, ConfigScope, Platform};
 use crate::store::StateFolder;
 use crate::store::installs::{self, Change};
@@ -106,16 +106,15 @@ fn install(options: &InstallOptions, file: &ConfigFile) -> Result<Outcome> {
         text: format!("{shown} has this server already\n"),
     };
     let name = &outcome.server;
-    let (after, action) =
-        match edited.map_err(|fault| UsageError::new(format!("{shown}: {fault}; nothing was written")))? {
-            Edited::Same => return Ok(outcome),
-            Edited::Replaced(_) if !options.replace => {
-                let how = "give --replace to change it, or another --name";
-                return Err(UsageError::new(format!("{shown} has another server {name:?}: {how}")).into());
-            }
-            Edited::Added(text) => (text, Action::Added),
-            Edited::Replaced(text) => (text, Action::Replaced),
-        };
+    let (after, action) = match edited.map_err(|fault| usage!("{shown}: {fault}; nothing was written"))? {
+        Edited::Same => return Ok(outcome),
+        Edited::Replaced(_) if !options.replace => {
+            let how = "give --replace to change it, or another --name";
+            return Err(usage!("{shown} has another server {name:?}: {how}").into());
+        }
+        Edited::Added(text) => (text, Action::Added),
+        Edited::Replaced(text) => (text, Action::Replaced),
+    };
     outcome.text.clear();
     let (diff, written) = agreed(options, file, Some(&after), "Write it?")?;
     outcome.written = written;
@@ -136,18 +135,14 @@ fn undo(options: &InstallOptions, file: &ConfigFile) -> Result<Outcome> {
     let state = StateFolder::from_env()?;
     let changes = installs::of_file(&state, &file.real)?;
     let Some(last) = changes.last() else {
-        return Err(UsageError::new(format!(
-            "refmcp has written nothing to {shown} that it could take back"
-        ))
-        .into());
+        return Err(usage!("refmcp has written nothing to {shown} that it could take back").into());
     };
-    let gone = || UsageError::new(format!("{shown} is not there any more, so there is nothing to take back"));
+    let gone = || usage!("{shown} is not there any more, so there is nothing to take back");
     let text = file.text.as_deref().ok_or_else(gone)?;
     let found = installs::latest(&changes, text).and_then(|change| Some((change, change.undone(text)?)));
     let Some((change, before)) = found else {
         let how = format!("take the server {:?} out of it by hand", last.server);
-        let what = format!("{shown} has changed since refmcp wrote it, and is left as it is: {how}");
-        return Err(UsageError::new(what).into());
+        return Err(usage!("{shown} has changed since refmcp wrote it, and is left as it is: {how}").into());
     };
     let (diff, written) = agreed(options, file, before.as_deref(), "Take it back?")?;
     if written {
@@ -207,10 +202,7 @@ fn agreed(
     }
     let Some(mut terminal) = Terminal::open(false) else {
         let how = "give --yes to write it, or --dry-run to see only what would change";
-        return Err(UsageError::new(format!(
-            "nothing was written, since there is no terminal to ask at: {how}"
-        ))
-        .into());
+        return Err(usage!("nothing was written, since there is no terminal to ask at: {how}").into());
     };
     if is_json {
         // The document comes when everything is done; what is agreed to has to be seen before.
