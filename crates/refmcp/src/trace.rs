@@ -76,7 +76,11 @@ impl Observer for Tracer {
 
     fn invalid_input(&self, context: &EventContext<'_>, input: &InvalidInput<'_>) {
         let line = Line::new(context, "invalid").direction(input.direction).member("why", input.why);
-        self.write(line.bytes(input.bytes), true);
+        // The body of a refusal may repeat a secret of the request.
+        match std::str::from_utf8(input.bytes) {
+            Ok(text) => self.write(line.member("text", &masked(text)), true),
+            Err(_) => self.write(line.bytes(input.bytes), true),
+        }
     }
 
     fn head(&self, context: &EventContext<'_>, head: &Head<'_>) {

@@ -161,7 +161,7 @@ pub(super) async fn post(
     };
     drop(guard);
     match sent {
-        Ok(response) if response.status.is_success() => response.body.drain().await,
+        Ok(response) if response.status.is_success() => response.discard().await,
         Ok(response) => requester.ended(exchange, refused(response, None).await),
         Err(why) => requester.ended(exchange, why),
     }

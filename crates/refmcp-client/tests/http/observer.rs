@@ -84,6 +84,28 @@ async fn each_post_has_its_heads_and_messages() {
 }
 
 #[tokio::test]
+async fn bodies_of_refusals_are_seen() {
+    let server = Server::start().await;
+    let (sink, mut recorded, observer) = RecordingSink::observed();
+    let transport = StreamableHttp::new(&server.url()).unwrap().connect(sink).await.unwrap();
+    transport.clone().send(request(1, "initialize", REVISION));
+    let (mut peer, _) = server.request().await;
+    peer.respond(200, "Content-Type: application/json\r\nMcp-Session-Id: s1\r\n", &result(1)).await;
+    recorded.message().await;
+    let challenge = "WWW-Authenticate: Bearer\r\n";
+    for (id, status, headers) in [(2, 401, challenge), (3, 403, challenge), (4, 403, ""), (5, 404, "")] {
+        transport.clone().send(request(id, "tools/list", REVISION));
+        peer.request().await;
+        peer.respond(status, headers, &format!("why {status}")).await;
+        recorded.ended().await;
+        let lines = observer.lines();
+        let head = lines.iter().position(|line| *line == format!("#{id} received status {status}"));
+        let body = &lines[head.expect("a head") + 1];
+        assert!(body.starts_with(&format!("#{id} received invalid \"why {status}\": ")), "{lines:#?}");
+    }
+}
+
+#[tokio::test]
 async fn content_of_another_type_is_no_message() {
     let server = Server::start().await;
     let (sink, mut recorded, observer) = RecordingSink::observed();

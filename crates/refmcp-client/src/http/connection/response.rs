@@ -22,8 +22,8 @@ use super::pool::IdleConnections;
 use super::scope::AddressScope;
 
 /// An unwanted body is read up to this size and time, so that its connection can be used again.
-const MAX_DRAINED: usize = 64 << 10;
-const DRAIN_TIME: Duration = Duration::from_secs(1);
+const MAX_DISCARDED: usize = 64 << 10;
+const DISCARD_TIME: Duration = Duration::from_secs(1);
 /// Bytes reserved at once for a body that comes in pieces.
 const MAX_RESERVED: usize = 1 << 20;
 
@@ -137,6 +137,20 @@ impl HttpResponse {
         let body = Body { incoming, ended: false, connection };
         Self { status: head.status, headers: head.headers, body, scope, observed: Observed::default() }
     }
+
+    /// Discards the body; an observer sees its beginning. The connection is kept if the rest is short, else it ends.
+    pub(crate) async fn discard(mut self) {
+        if !self.body.is_over() {
+            let beginning = self.body.beginning(MAX_DISCARDED).await;
+            if !beginning.is_empty() {
+                self.observed.received(&beginning);
+            }
+            if beginning.len() >= MAX_DISCARDED {
+                return;
+            }
+        }
+        self.body.finish();
+    }
 }
 
 /// Why a body cannot be read whole.
@@ -231,16 +245,8 @@ impl Body {
             }
         };
         // A timeout is fine: the bytes that came are used.
-        let _late = timeout(DRAIN_TIME, reading).await;
+        let _late = timeout(DISCARD_TIME, reading).await;
         text
-    }
-
-    /// Discards the rest. The connection is kept if the rest is short, else it ends.
-    pub(crate) async fn drain(mut self) {
-        if !self.is_over() && self.beginning(MAX_DRAINED).await.len() >= MAX_DRAINED {
-            return;
-        }
-        self.finish();
     }
 
     /// Frees the connection for other requests if the body was read to its end, and drops it otherwise.

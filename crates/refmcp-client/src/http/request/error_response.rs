@@ -18,11 +18,11 @@ const MAX_CHALLENGE: usize = 8 << 10;
 pub(crate) async fn refused(mut response: HttpResponse, session: Option<&HeaderValue>) -> TransportError {
     let status = response.status;
     if let Some(unauthorized) = unauthorized(status, &response.headers) {
-        response.body.drain().await;
+        response.discard().await;
         return unauthorized;
     }
     if status == StatusCode::NOT_FOUND && session.is_some() {
-        response.body.drain().await;
+        response.discard().await;
         return TransportError::SessionLost;
     }
     let body = response.body.beginning(MAX_BODY).await;
@@ -88,7 +88,7 @@ pub(crate) async fn unexpected(mut response: HttpResponse, wanted: &str) -> Tran
     if ContentType::of(&response.headers) == ContentType::Other
         && !response.headers.contains_key(header::CONTENT_TYPE)
     {
-        response.body.drain().await;
+        response.discard().await;
         return TransportError::Misbehaved(format!(
             "status {status} without content of a known type, where {wanted} was due"
         ));

@@ -41,7 +41,7 @@ pub(crate) async fn send_unanswered(requester: &HttpRequester, order: SendOrder,
         Ok(response) if response.status.is_success() && response.body.is_over() => response.body.finish(),
         Ok(response) if response.status.is_success() => {
             drop(guard);
-            response.body.drain().await;
+            response.discard().await;
         }
         Ok(response) => {
             requester.ended(exchange, failed(requester, response, session.as_ref()).await);

@@ -186,7 +186,7 @@ impl HttpRequester {
             if !token_manager.should_retry(head, token.as_deref(), &mut attempts, policy, version).await? {
                 return Ok(response);
             }
-            response.body.drain().await;
+            response.discard().await;
         }
     }
 
@@ -221,7 +221,7 @@ impl HttpRequester {
             let next = next.and_then(|location| self.address.join(location));
             let next = next.and_then(|address| address.target().map_err(|fault| fault.to_string()));
             let next = next.map_err(|why| refused(&why))?;
-            response.body.drain().await;
+            response.discard().await;
             response = self.send_once(patience, request, &next, headers(&next)?).await?;
         }
         Ok(response)

@@ -51,13 +51,13 @@ pub(crate) async fn keep_open(requester: Arc<HttpRequester>, rules: &'static Rul
                 } else if was_open || lost {
                     requester.stream_lost(refused(response.status));
                 }
-                return response.body.drain().await;
+                return response.discard().await;
             }
             Ok(response) => {
                 if was_open && !std::mem::replace(&mut lost, true) {
                     requester.stream_lost(refused(response.status));
                 }
-                response.body.drain().await;
+                response.discard().await;
             }
             Err(why @ (TransportError::Broken(_) | TransportError::Unreachable(_))) => {
                 if !std::mem::replace(&mut lost, true) {
