@@ -86,7 +86,16 @@ reasons! {
     Forwarded "forwarded",
     Message "message",
     Malformed "malformed",
+    HeadTimeout "head_timeout",
     Handshake "handshake",
+    WebSocket "websocket",
+}
+
+impl Reason {
+    /// Whether the client gets a response; otherwise there is no status.
+    pub(crate) fn has_response(self) -> bool {
+        !matches!(self, Self::HeadTimeout | Self::Handshake | Self::WebSocket)
+    }
 }
 
 impl Refusal {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 
+use crate::revision::Revision;
 use crate::rule::{Level, Rule};
 
 /// A rule that a peer broke, how, and what it should do instead. Its text is `what; expected`.
@@ -33,6 +34,11 @@ impl Finding {
         expected: impl Into<Cow<'static, str>>,
     ) -> Self {
         Self { rule, what: what.into(), expected: expected.into() }
+    }
+
+    /// Whether this revision has the rule; an unknown revision may.
+    pub fn is_of(&self, revision: Option<Revision>) -> bool {
+        revision.is_none_or(|revision| self.rule.revisions.contains(revision))
     }
 
     /// Whether the specification demands what was not kept, and does not only recommend or describe it. What it permits, it

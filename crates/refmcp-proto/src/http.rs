@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
+use crate::engine::message_checks::SESSION_META;
 use crate::engine::server::{PeerCache, missing_request_meta, requested_revision};
 use crate::engine::{EngineConfig, Policy};
 use crate::finding::Finding;
@@ -25,6 +26,12 @@ pub struct PostHeaders<'a> {
     pub session: bool,
     /// `Accept`, for JSON and SSE.
     pub accept: Accept,
+}
+
+impl PostHeaders<'_> {
+    fn is_stateless(&self) -> bool {
+        names_stateless(self.version.ok().flatten())
+    }
 }
 
 /// What an `Accept` header says about the media types of the response.
@@ -79,17 +86,16 @@ pub enum PostRefusal {
     Session(RpcError),
     /// 400: the version header is unreadable, or names no supported revision.
     Revision(RpcError),
-    /// 400: a header that repeats the message is missing or differs, against this rule.
-    Header(&'static Rule, RpcError),
-    /// 400: the message is wrong.
-    Message(RpcError),
+    /// 400: a header that repeats the message is missing or differs.
+    Header(Box<Finding>, RpcError),
+    /// 400: the message is wrong; what is no message at all has its finding in its fault.
+    Message(Option<Box<Finding>>, RpcError),
 }
 
 impl PostRefusal {
     /// The rule that the client broke; to name a revision that is not served breaks none. `stateless` is what the version
     /// header says.
     pub fn finding(&self, stateless: bool) -> Option<Finding> {
-        let describe = "send protocolVersion and clientCapabilities in params._meta of every request";
         let (rule, error, expected) = match self {
             Self::NotAcceptable(why) => {
                 let rule = if stateless { AcceptRule::StatelessPost } else { AcceptRule::Post };
@@ -100,10 +106,21 @@ impl PostRefusal {
                 (&rule::LIFE_09, error, "send one MCP-Protocol-Version, with the agreed revision")
             }
             Self::Session(error) => (&rule::LIFE_01, error, "send initialize without Mcp-Session-Id"),
-            Self::Header(rule, error) => (*rule, error, "send in headers what the body says"),
-            Self::Message(error) => (&rule::STATE_04, error, describe),
+            Self::Header(finding, _) => return Some((**finding).clone()),
+            Self::Message(finding, _) => return finding.as_deref().cloned(),
         };
         Some(Finding::new(rule, error.message.clone(), expected))
+    }
+
+    /// A message that breaks a rule.
+    fn message(rule: &'static Rule, error: RpcError, expected: &'static str) -> Self {
+        Self::Message(Some(Box::new(Finding::new(rule, error.message.clone(), expected))), error)
+    }
+
+    /// A request that does not describe its client as one without a session must.
+    fn undescribed(error: RpcError) -> Self {
+        let expected = "send protocolVersion and clientCapabilities in params._meta of every request";
+        Self::message(&rule::STATE_04, error, expected)
     }
 }
 
@@ -129,28 +146,59 @@ pub fn route_post<'a>(
             return Ok(PostRoute::Batch { has_requests });
         }
     };
-    let unreadable = |why: &str| PostRefusal::Revision(RpcError::invalid_request(why.to_owned()));
-    let named = headers.version.map_err(unreadable)?;
     let params = match message {
         Message::Request(request) => Some(&request.params),
         Message::Notification(notification) => Some(&notification.params),
         Message::Response(_) => None,
     };
     let stated = params.map_or(Ok(None), |params| requested_revision(peers, params));
-    if let Some(version) = stated.map_err(PostRefusal::Message)? {
+    let stated = stated.map_err(|error| {
+        let is_initialize =
+            matches!(message, Message::Request(request) if request.method == Method::Initialize.name());
+        let is_object = params.and_then(|params| params.meta.text).is_none_or(|text| text.starts_with('{'));
+        // A `_meta` that is no object names no revision; the headers tell whether there is a session.
+        if !is_object && (headers.session || is_initialize) && !headers.is_stateless() {
+            PostRefusal::message(&rule::RPC_01, error, SESSION_META)
+        } else {
+            PostRefusal::undescribed(error)
+        }
+    })?;
+    if let Some(version) = stated {
         return Ok(if is_request(message) { PostRoute::Stateless(version) } else { PostRoute::Ignored });
     }
     // The body names no revision; the header can still show that it should have.
-    match named.map(|named| (named, named.parse::<Revision>())) {
-        Some((_, Ok(revision))) if revision.lifecycle() == Lifecycle::PerRequest => {
-            if is_request(message) {
-                Err(PostRefusal::Message(missing_request_meta()))
-            } else {
-                Ok(PostRoute::Ignored)
+    match headers.version {
+        Ok(Some(named)) => match named.parse::<Revision>() {
+            Ok(revision) if revision.lifecycle() == Lifecycle::PerRequest => {
+                route_undescribed(headers.session, message, revision)
             }
+            Ok(_) => route_in_session(headers.session, message),
+            Err(_) => Err(PostRefusal::Revision(unsupported_version(config, named))),
+        },
+        Ok(None) => route_in_session(headers.session, message),
+        // The session knows what the header should say.
+        Err(_) if headers.session => route_in_session(true, message),
+        Err(why) => Err(PostRefusal::Revision(RpcError::invalid_request(why.to_owned()))),
+    }
+}
+
+/// A message that names no revision, while its header names one without sessions.
+fn route_undescribed<'a>(
+    session: bool,
+    message: &Message<'a>,
+    revision: Revision,
+) -> Result<PostRoute<'a>, PostRefusal> {
+    match message {
+        Message::Request(_) => Err(PostRefusal::undescribed(missing_request_meta())),
+        // It was meant for the session: the header is wrong, which the session says.
+        _ if session => Ok(PostRoute::Message),
+        Message::Notification(_) => Ok(PostRoute::Ignored),
+        Message::Response(_) => {
+            let why = format!("a response, but servers of {revision} send no requests");
+            let expected = "send inputResponses with the repeated request; \
+                            or, in a session, its Mcp-Session-Id and its MCP-Protocol-Version";
+            Err(PostRefusal::message(&rule::RPC_15, RpcError::invalid_request(why), expected))
         }
-        Some((named, Err(_))) => Err(PostRefusal::Revision(unsupported_version(config, named))),
-        _ => route_in_session(headers.session, message),
     }
 }
 
@@ -158,7 +206,7 @@ pub fn route_post<'a>(
 pub fn malformed_post(accept: Accept, require_accept: bool, fault: &DecodeError) -> PostRefusal {
     match check_accept(accept, require_accept, &POST_KINDS) {
         Err(why) => PostRefusal::NotAcceptable(why),
-        Ok(()) => PostRefusal::Message(fault.error.clone()),
+        Ok(()) => PostRefusal::Message(None, fault.error.clone()),
     }
 }
 
@@ -247,8 +295,24 @@ pub fn no_session(what: impl Into<Cow<'static, str>>) -> Finding {
     Finding::new(&rule::HTTP_19, what, "send Mcp-Session-Id as the response to initialize has it")
 }
 
-/// The finding about a request of a session whose `MCP-Protocol-Version` is not that of the session.
-pub fn wrong_version(what: impl Into<Cow<'static, str>>, agreed: Revision) -> Finding {
+/// Why a request of a session is refused for its `MCP-Protocol-Version`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrongVersion {
+    /// What is wrong, for people.
+    pub why: String,
+    /// The rule that was broken, where the revision of the session has one.
+    pub finding: Option<Finding>,
+}
+
+impl WrongVersion {
+    /// The header is not as this revision wants it.
+    pub fn new(why: String, agreed: Revision) -> Self {
+        let finding = wrong_version(why.clone(), agreed);
+        Self { why, finding: finding.is_of(Some(agreed)).then_some(finding) }
+    }
+}
+
+fn wrong_version(what: impl Into<Cow<'static, str>>, agreed: Revision) -> Finding {
     let expected = format!("send MCP-Protocol-Version: {agreed} with every request after initialize");
     Finding::new(&rule::LIFE_09, what, expected)
 }
@@ -257,27 +321,33 @@ pub fn wrong_version(what: impl Into<Cow<'static, str>>, agreed: Revision) -> Fi
 /// finding.
 ///
 /// # Errors
-/// The finding for which the request is refused.
+/// Why the request is refused.
 pub fn check_session_version(
     named: Option<&str>,
     rules: &Rules,
     required: bool,
-) -> Result<Option<Finding>, Finding> {
+) -> Result<Option<Finding>, WrongVersion> {
     let agreed = rules.revision;
     match named {
         Some(version) if version == agreed.as_str() => Ok(None),
         Some(version) => {
-            let version = excerpt(version);
-            let what = format!("MCP-Protocol-Version is {version:?}, but this session agreed on {agreed}");
-            Err(wrong_version(what, agreed))
+            let version = shown_version(version);
+            let why = format!("MCP-Protocol-Version is {version}, but this session agreed on {agreed}");
+            Err(WrongVersion::new(why, agreed))
         }
         None if !rules.version_header => Ok(None),
         None if required => {
             let why = format!("no MCP-Protocol-Version header; this session agreed on {agreed}");
-            Err(wrong_version(format!("{why}; {}", Policy::LENIENT_SERVES), agreed))
+            Err(WrongVersion::new(format!("{why}; {}", Policy::LENIENT_SERVES), agreed))
         }
         None => Ok(Some(wrong_version("no MCP-Protocol-Version header", agreed))),
     }
+}
+
+/// A version for an error or a log; anything else in its place may be a secret.
+fn shown_version(version: &str) -> &str {
+    let is_date = version.len() <= 10 && version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    if is_date { version } else { "no date of a revision" }
 }
 
 /// Whether `MCP-Protocol-Version` names a revision without sessions, which has neither GET nor DELETE.
@@ -305,7 +375,7 @@ pub fn status_of_response(lifecycle: Lifecycle, error: Option<i64>) -> u16 {
 /// parameters of a tool that headers repeat.
 ///
 /// # Errors
-/// The header that is missing or says something else.
+/// The header that is missing or says something else. Neither value is repeated: arguments and URIs may hold secrets.
 pub fn check_mirrored<'h>(
     header: impl Fn(&str) -> Result<Option<Cow<'h, str>>, String>,
     mirrored: impl FnOnce(&str) -> Vec<ParamHeader>,
@@ -313,28 +383,27 @@ pub fn check_mirrored<'h>(
     method: &str,
     params: &Params<'_>,
 ) -> Result<(), PostRefusal> {
-    let equals = |rule: &'static Rule, name: &str, wanted: &str| -> Result<(), PostRefusal> {
+    let equals = |rule: &'static Rule, name: &str, member: &str, wanted: &str| -> Result<(), PostRefusal> {
         let found = header(name).map_err(|why| mismatch(rule, why))?;
-        let found = found.ok_or_else(|| mismatch(rule, format!("no {name} header")))?;
+        let found = found.ok_or_else(|| mismatch(rule, format!("no {name} header; it repeats {member}")))?;
         if found == wanted {
             return Ok(());
         }
-        let what = format!("{name} is {:?}, but the body says {:?}", excerpt(&found), excerpt(wanted));
-        Err(mismatch(rule, what))
+        Err(mismatch(rule, format!("{name} differs from {member} in the body")))
     };
-    equals(&rule::MHTTP_08, "mcp-protocol-version", version)?;
-    equals(&rule::MHTTP_09, "mcp-method", method)?;
+    equals(&rule::MHTTP_08, "mcp-protocol-version", "the protocolVersion of params._meta", version)?;
+    equals(&rule::MHTTP_09, "mcp-method", "method", method)?;
     let known = Method::known(method);
-    let named = match known.as_ref().and_then(Method::name_member) {
-        Some("name") => params.name,
-        Some("uri") => params.uri,
-        _ => None,
+    let (member, named) = match known.as_ref().and_then(Method::name_member) {
+        Some("name") => ("params.name", params.name),
+        Some("uri") => ("params.uri", params.uri),
+        _ => ("", None),
     };
     // The engine refuses malformed parameters.
     let Some(name) = named.and_then(|named| serde_json::from_str::<Cow<'_, str>>(named).ok()) else {
         return Ok(());
     };
-    equals(&rule::MHTTP_09, "mcp-name", &name)?;
+    equals(&rule::MHTTP_09, "mcp-name", member, &name)?;
     if known != Some(Method::CallTool) {
         return Ok(());
     }
@@ -348,14 +417,15 @@ pub fn check_mirrored<'h>(
         let argument = mirrored.path.iter().try_fold(arguments.as_ref(), |value, key| Some(value?.get(key)));
         let argument = argument.flatten();
         let name = format!("mcp-param-{}", mirrored.name.to_ascii_lowercase());
+        let member = format!("params.arguments.{}", mirrored.path.join("."));
         match argument {
-            Some(Value::String(text)) => equals(rule, &name, text)?,
-            Some(Value::Bool(yes)) => equals(rule, &name, if *yes { "true" } else { "false" })?,
+            Some(Value::String(text)) => equals(rule, &name, &member, text)?,
+            Some(Value::Bool(yes)) => equals(rule, &name, &member, if *yes { "true" } else { "false" })?,
             // Numbers are compared by value: 42 and 42.0 are equal.
             Some(Value::Number(number)) => {
                 let found = header(&name).map_err(|why| mismatch(rule, why))?;
                 if found.and_then(|found| found.parse::<f64>().ok()) != number.as_f64() {
-                    equals(rule, &name, &number.to_string())?;
+                    equals(rule, &name, &member, &number.to_string())?;
                 }
             }
             _ => {}
@@ -365,7 +435,8 @@ pub fn check_mirrored<'h>(
 }
 
 fn mismatch(rule: &'static Rule, what: String) -> PostRefusal {
-    PostRefusal::Header(rule, RpcError::new(code::HEADER_MISMATCH, what))
+    let finding = Finding::new(rule, what.clone(), "send in headers what the body says");
+    PostRefusal::Header(Box::new(finding), RpcError::new(code::HEADER_MISMATCH, what))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use refmcp_proto::engine::{ExchangeId, Output, ServerEngine};
+use refmcp_proto::revision::{Lifecycle, Revision};
 use refmcp_proto::time::Timestamp;
 use refmcp_testkit::engine::full_config;
 
@@ -210,6 +211,96 @@ fn requests_without_a_session_are_held_to_their_rules() {
         assert!(found[0].0 == rule && found[0].1.contains(send), "{messages:?}: {found:?}");
         let known = refmcp_proto::rule::find(rule).unwrap();
         assert!(known.revisions.contains(refmcp_proto::revision::Revision::LATEST), "{rule} is not of it");
+    }
+}
+
+/// Mistakes in a session that is open, and in a request without a session on the same connection.
+#[test]
+fn findings_name_rules_of_the_peers_revision() {
+    let mistakes = [
+        "{oops".to_owned(),
+        "[]".to_owned(),
+        "7".to_owned(),
+        INITIALIZE.to_owned(),
+        READY.to_owned(),
+        format!("[{INITIALIZE}]"),
+        format!("[{LIST},7]"),
+        r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":null}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":null}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"progressToken":{}}}}"#
+            .to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{},"_meta":{}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"loud"}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"server/discover"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"tasks/list"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":1,"method":"notifications/initialized"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":"x","result":{}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","error":{"code":1,"message":"m"}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","method":"message"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","method":"initialized"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","method":"$/progress"}"#.to_owned(),
+    ];
+    for revision in Revision::ALL.iter().filter(|revision| revision.lifecycle() == Lifecycle::Handshake) {
+        for mistake in &mistakes {
+            for (rule, text) in found(revision.as_str(), &[INITIALIZE, READY, mistake, mistake]) {
+                let known = refmcp_proto::rule::find(rule).unwrap();
+                assert!(known.revisions.contains(*revision), "{rule} in {revision}: {text}: {mistake}");
+            }
+        }
+        let stateless = [
+            stateless("1", "ping", "", ""),
+            stateless("1", "tools/list", "", r#","progressToken":{}"#),
+            stateless("1", "tools/list", r#""cursor":null,"#, ""),
+            stateless("1", "tools/list", "", r#","io.modelcontextprotocol/logLevel":"loud""#),
+            stateless("1", "subscriptions/listen", r#""notifications":5,"#, ""),
+            stateless("1", "tools/call", r#""name":"echo","arguments":{},"requestState":"forged","#, ""),
+            format!("[{}]", stateless("1", "tools/list", "", "")),
+        ];
+        for mistake in &stateless {
+            let found = found(revision.as_str(), &[INITIALIZE, READY, mistake, mistake]);
+            assert!(!found.is_empty(), "{mistake}");
+            for (rule, text) in found {
+                let known = refmcp_proto::rule::find(rule).unwrap();
+                assert!(
+                    known.revisions.contains(Revision::LATEST),
+                    "{rule} in {revision}: {text}: {mistake}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_meta_that_is_no_object_breaks_no_rule_of_requests_without_a_session() {
+    let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":null}}"#;
+    for (messages, rule, send) in [
+        (&[INITIALIZE, READY, list][..], "RPC-01", "send params._meta as an object, or leave it out"),
+        (&[list], "STATE-04", "send protocolVersion and clientCapabilities"),
+    ] {
+        let found = found("2025-11-25", messages);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].0 == rule && found[0].1.contains(send), "{found:?}");
+    }
+    let initialize = INITIALIZE.replace(r#""capabilities""#, r#""_meta":null,"capabilities""#);
+    assert_eq!(found("2025-11-25", &[&initialize])[0].0, "RPC-01");
+}
+
+#[test]
+fn findings_repeat_no_values() {
+    let level = r#"{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"hunter2"}}"#;
+    let error = r#"{"jsonrpc":"2.0","error":{"code":1,"message":"hunter2"}}"#;
+    let filter = stateless("1", "subscriptions/listen", r#""notifications":"hunter2","#, "");
+    let described = stateless("1", "tools/list", "", r#","io.modelcontextprotocol/logLevel":"hunter2""#);
+    for mistake in [level, error, &filter, &described] {
+        let found = found("2025-11-25", &[INITIALIZE, READY, mistake]);
+        assert!(!found.is_empty() && found.iter().all(|(_, text)| !text.contains("hunter2")), "{found:?}");
     }
 }
 

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
 use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
@@ -154,7 +155,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> SocketReader<S> {
     /// Closes the socket with this code.
     async fn refuse(&self, code: CloseCode, reason: &'static str) -> io::Result<bool> {
         self.socket.farewell(code, reason).await;
-        Err(io::Error::new(io::ErrorKind::ConnectionAborted, reason))
+        Err(io::Error::new(io::ErrorKind::InvalidData, reason))
     }
 }
 
@@ -166,7 +167,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameReader for SocketReader<S> {
                 frame = self.socket.next() => frame,
                 _ = self.pulse.tick() => {
                     if !std::mem::take(&mut self.heard) {
-                        return self.refuse(CloseCode::Policy, "no answer to a ping").await;
+                        let reason = "no answer to a ping";
+                        self.socket.farewell(CloseCode::Policy, reason).await;
+                        // The peer has gone, as far as can be known.
+                        return Err(io::Error::new(io::ErrorKind::ConnectionAborted, reason));
                     }
                     self.socket.ping();
                     continue;
@@ -201,6 +205,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameReader for SocketReader<S> {
                     self.refuse(CloseCode::Size, "the message is too long").await
                 }
                 Some(Err(Error::Utf8(_))) => self.refuse(CloseCode::Invalid, "the text is not UTF-8").await,
+                Some(Err(Error::Protocol(ProtocolError::ResetWithoutClosingHandshake))) => {
+                    Err(io::ErrorKind::ConnectionReset.into())
+                }
                 Some(Err(Error::Protocol(fault))) => {
                     tracing::debug!(%fault, "not WebSocket");
                     self.refuse(CloseCode::Protocol, "this is not WebSocket").await

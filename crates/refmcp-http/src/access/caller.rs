@@ -1,5 +1,6 @@
 //! The caller of a request: the client's address and its access token.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -42,6 +43,12 @@ impl Client {
     /// Whether the client is known to be on this machine; behind a proxy that is unknown.
     pub(crate) fn is_local(&self) -> bool {
         !self.forwarded && self.address.map_or(self.unix, |address| address.is_loopback())
+    }
+
+    /// The client's address for logs; a Unix socket has none.
+    pub(crate) fn shown_address(&self) -> Option<Cow<'static, str>> {
+        let address = self.address.map(|address| Cow::Owned(address.to_string()));
+        address.or(self.unix.then_some(Cow::Borrowed("unix")))
     }
 
     /// The address that the rate limit counts by; none if unknown.

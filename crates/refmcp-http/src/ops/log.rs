@@ -1,7 +1,8 @@
 //! Log lines of refused requests and of JSON-RPC errors.
 //!
 //! A flood of refusals must not fill a disk: for each reason a burst is logged, and then a line a second with the number of
-//! lines that were left out. Each reason has its own limit, so that no flood hides refusals for another reason.
+//! lines that were left out. Each reason has a limit for information and one for warnings, so that no flood hides refusals
+//! for another reason, nor a warning.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -22,10 +23,10 @@ const EVERY: u64 = 1000;
 
 const TARGET: &str = "refmcp::http";
 
-/// The limit of each reason.
+/// The limits of each reason: of information, and of warnings.
 #[derive(Debug, Default)]
 pub(crate) struct RefusalLog {
-    reasons: [LogLimiter; Reason::ALL.len()],
+    reasons: [[LogLimiter; 2]; Reason::ALL.len()],
 }
 
 /// A rate limit of log lines: the time at which all lines so far would have been due at an even pace.
@@ -85,7 +86,7 @@ impl EndpointState {
         if !is_wanted {
             return;
         }
-        let limiter = &self.refusal_log.reasons[refusal.reason as usize];
+        let limiter = &self.refusal_log.reasons[refusal.reason as usize][usize::from(refusal.is_warning())];
         let Some(left_out) = limiter.take(self.clock.now().as_millis()) else { return };
         // Without the span of the request, which has the same fields: lines of all refusals are alike.
         macro_rules! line {
@@ -94,10 +95,10 @@ impl EndpointState {
                     target: TARGET,
                     parent: None,
                     $level,
-                    address = client.address.map(tracing::field::display),
+                    address = client.shown_address().map(tracing::field::display),
                     method = method.map(Method::as_str),
                     path,
-                    status = (refusal.reason != Reason::Handshake).then_some(refusal.status.as_u16()),
+                    status = refusal.reason.has_response().then_some(refusal.status.as_u16()),
                     reason = refusal.reason.name(),
                     why = &*refusal.why,
                     detail = refusal.detail(),
@@ -116,10 +117,14 @@ impl EndpointState {
     /// Logs the numbers of refusals that were left out and that no later line has reported.
     pub(crate) fn log_left_out(&self) {
         let now = self.clock.now().as_millis();
-        for (reason, limiter) in Reason::ALL.iter().zip(&self.refusal_log.reasons) {
-            let left_out = limiter.take_left_out(now);
+        for (reason, [information, warnings]) in Reason::ALL.iter().zip(&self.refusal_log.reasons) {
+            let left_out = information.take_left_out(now);
             if left_out > 0 {
                 tracing::info!(target: TARGET, reason = reason.name(), left_out, "more were refused");
+            }
+            let left_out = warnings.take_left_out(now);
+            if left_out > 0 {
+                tracing::warn!(target: TARGET, reason = reason.name(), left_out, "more were refused");
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use refmcp_proto::http::{AcceptRule, missing_accept};
+use refmcp_proto::http::{AcceptRule, missing_accept, not_acceptable};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_server::backplane::{AttachOutcome, ReadFrom, StreamNumber};
 use refmcp_server::transport::Observed;
@@ -28,7 +28,12 @@ pub(crate) async fn get(
         return Err(Refusal::method(&["POST"], "this revision has no GET"));
     }
     let session = endpoint.find_session(&caller, headers)?;
-    let accept = headers::check_accepts_events(headers, endpoint.options.require_accept)?;
+    let revision = session.driver.session_rules().map(|rules| rules.revision);
+    let refuse = |refusal: Refusal| {
+        let finding = not_acceptable(refusal.why.to_string(), AcceptRule::Get);
+        refusal.with_finding(Some(finding).filter(|finding| finding.is_of(revision)))
+    };
+    let accept = headers::check_accepts_events(headers, endpoint.options.require_accept).map_err(refuse)?;
     let driver = &session.driver;
     driver.note(missing_accept(accept, AcceptRule::Get));
     let format = SseFormat::new(driver.rules().resumption, &endpoint.options);
@@ -48,7 +53,8 @@ pub(crate) fn delete(
         return Err(Refusal::method(&["POST"], "this revision has no DELETE"));
     }
     let session = endpoint.find_session(caller, headers)?;
-    endpoint.sessions.close(&session.id, "the client ended the session");
+    endpoint.sessions.end(&session.id);
+    caller.observed.closes("the client ended the session");
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 

@@ -113,10 +113,7 @@ fn covers(range: &[u8], kind: &[u8]) -> bool {
 pub(crate) fn check_accepts_events(headers: &HeaderMap, required: bool) -> Result<Accept, Refusal> {
     let kinds = ["text/event-stream"];
     let accept = accept(headers, kinds);
-    let refuse = |why: String| {
-        let finding = http::not_acceptable(why.clone(), http::AcceptRule::Get);
-        Refusal::new(StatusCode::NOT_ACCEPTABLE, Reason::Accept, why).with_finding(Some(finding))
-    };
+    let refuse = |why| Refusal::new(StatusCode::NOT_ACCEPTABLE, Reason::Accept, why);
     http::check_accept(accept, required, &kinds).map_err(refuse).map(|()| accept)
 }
 

@@ -8,7 +8,6 @@ use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use refmcp_proto::http::{AcceptRule, missing_accept};
 use refmcp_proto::jsonrpc::{decode, excerpt};
 use refmcp_proto::revision::Resumption;
 use refmcp_server::backplane::{ReadFrom, SessionId, StreamNumber};
@@ -28,7 +27,8 @@ pub(crate) async fn open(
     caller: Caller,
     head: Parts,
 ) -> Result<Response, Refusal> {
-    let accept = headers::check_accepts_events(&head.headers, endpoint.options.require_accept)?;
+    // Without a finding: the oldest revision, whose transport this is, has no rule about `Accept`.
+    headers::check_accepts_events(&head.headers, endpoint.options.require_accept)?;
     let counted = endpoint.acquire_stream()?;
     let mut connection = caller.connection(headers::of_session(&head.headers));
     connection.transport = "http+sse";
@@ -36,7 +36,6 @@ pub(crate) async fn open(
     let session = endpoint.open_session(SessionTransport::HttpSse, &caller, driver.clone()).await?;
     // The session ends with its stream, also if opening that fails.
     let end = EndSessionOnDrop { endpoint: endpoint.clone(), id: session.id.clone() };
-    driver.note(missing_accept(accept, AcceptRule::Get));
     let guards = (counted, driver.add_reader(), end);
     let source = match driver.read(StreamNumber::GET, ReadFrom::Unread).await? {
         Some(Ok(reading)) => EventSource::Log(reading),

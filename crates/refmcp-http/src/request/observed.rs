@@ -42,6 +42,8 @@ struct State {
     body: Option<Bytes>,
     /// The connection that the request belongs to, once it is known.
     connection: Option<Observed>,
+    /// Why the connection is closed with the response.
+    closes: Option<&'static str>,
 }
 
 impl ObservedRequest {
@@ -116,11 +118,25 @@ impl ObservedRequest {
         }
     }
 
+    /// The connection of the request is closed with the response, for this reason.
+    pub(crate) fn closes(&self, why: &'static str) {
+        if let Some(inner) = &self.0 {
+            inner.state.lock().closes = Some(why);
+        }
+    }
+
     /// Reports the response: its head, and its body where that is JSON. Events are reported as they are sent.
     pub(crate) fn responded(&self, response: Response) -> Response {
-        if self.0.is_none() {
-            return response;
+        let Some(inner) = &self.0 else { return response };
+        let response = self.report_response(response);
+        let closes = inner.state.lock().closes;
+        if let Some(why) = closes {
+            self.stream().closed(&why);
         }
+        response
+    }
+
+    fn report_response(&self, response: Response) -> Response {
         let (stream, (head, body)) = (self.stream(), response.into_parts());
         let start = StartLine::Response { status: head.status.as_u16() };
         stream.head(Direction::Sent, start, fields(&head.headers));

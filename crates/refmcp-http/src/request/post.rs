@@ -13,7 +13,7 @@ use refmcp_proto::http::{
     malformed_post, missing_accept, route_post,
 };
 use refmcp_proto::jsonrpc::{Incoming, Message, RequestId, decode, excerpt};
-use refmcp_proto::revision::{Lifecycle, Method, Resumption};
+use refmcp_proto::revision::{Lifecycle, Method, Resumption, Revision};
 use refmcp_server::Connection;
 
 use crate::access::caller::Caller;
@@ -102,14 +102,20 @@ fn receive(
     };
     match route_post(&endpoint.config, &endpoint.peers, headers, required, &incoming) {
         Err(refusal) => {
-            if let PostRefusal::Message(_) = refusal {
-                record_mistakes(endpoint, caller, &incoming);
+            let stateless = headers::is_stateless(&head.headers);
+            // A session of another revision has other rules.
+            let session = endpoint.find_session(caller, &head.headers).ok();
+            let agreed =
+                session.and_then(|session| session.driver.session_rules()).map(|rules| rules.revision);
+            let revision = if stateless { Some(Revision::LATEST) } else { agreed };
+            if let PostRefusal::Message(..) = refusal {
+                record_mistakes(endpoint, caller, &incoming, revision);
             }
-            let finding = refusal.finding(headers::is_stateless(&head.headers));
+            let finding = refusal.finding(stateless).filter(|finding| finding.is_of(agreed));
             Err(refuse(refusal, id_of(&incoming)).with_finding(finding))
         }
         Ok(PostRoute::Ignored) => {
-            record_mistakes(endpoint, caller, &incoming);
+            record_mistakes(endpoint, caller, &incoming, Some(Revision::LATEST));
             Ok(Step::accepted())
         }
         Ok(PostRoute::Open) => initialize(endpoint, caller, &head, headers.accept, incoming),
@@ -129,9 +135,15 @@ fn id_of<'a>(incoming: &'a Incoming<'_>) -> Option<&'a RequestId> {
 }
 
 /// Records what is wrong with a message that no engine receives.
-fn record_mistakes(endpoint: &EndpointState, caller: &Caller, incoming: &Incoming<'_>) {
+fn record_mistakes(
+    endpoint: &EndpointState,
+    caller: &Caller,
+    incoming: &Incoming<'_>,
+    revision: Option<Revision>,
+) {
     if let Incoming::One(message) = incoming {
-        message_checks::client_message(message).for_each(|finding| record(endpoint, caller, &finding));
+        let mistakes = message_checks::client_message(message, revision);
+        mistakes.for_each(|finding| record(endpoint, caller, &finding));
     }
 }
 
@@ -147,7 +159,7 @@ fn refuse(refusal: PostRefusal, id: Option<&RequestId>) -> Refusal {
         }
         PostRefusal::Session(error) => (Reason::Session, error),
         PostRefusal::Revision(error) => (Reason::Revision, error),
-        PostRefusal::Header(_, error) | PostRefusal::Message(error) => (Reason::Message, error),
+        PostRefusal::Header(_, error) | PostRefusal::Message(_, error) => (Reason::Message, error),
     };
     log::rpc_error_found(&error);
     Refusal::rpc(reason, id, &error)
@@ -258,10 +270,11 @@ fn initialize(
     scopes::check(endpoint, caller, head, None, &incoming)?;
     let driver =
         endpoint.open_driver(&caller.observed, caller.connection(headers::of_session(&head.headers)));
-    driver.note(missing_accept(accept, AcceptRule::Post));
     let received = driver.exchange(&caller.observed, usize::MAX, |engine, now, exchange| {
         engine.incoming(now, exchange, incoming);
     });
+    // Now the revision is known, and with it whether it has the rule.
+    driver.note(missing_accept(accept, AcceptRule::Post));
     // The engine answers `initialize` itself, without a handler.
     let Some(Received::Response(answer)) = received else {
         return Err(Refusal::internal("the session cannot be opened"));

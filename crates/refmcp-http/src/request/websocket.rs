@@ -4,10 +4,11 @@
 //! The token is in the `Authorization` header. A web page cannot set that header; it offers the token as a subprotocol:
 //! `Sec-WebSocket-Protocol: mcp, mcp.bearer.TOKEN`. Only `mcp` is agreed on.
 
+use std::io;
 use std::sync::Arc;
 
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use hyper_util::rt::TokioIo;
 use refmcp_server::transport::websocket::{Role, WebSocketSettings, derive_accept_key, pipe};
 use tokio_util::task::AbortOnDropHandle;
@@ -57,6 +58,8 @@ pub(crate) fn upgrade(
         ping_every: endpoint.options.keep_alive,
         first_within: endpoint.options.initialize_within,
     };
+    let client = caller.client;
+    let path = endpoint.options.path.route(head.uri.path()).map(|route| route.target);
     let (upgrade, endpoint) = (hyper::upgrade::on(Request::from_parts(head, ())), endpoint.clone());
     tokio::spawn(async move {
         let _counted = counted;
@@ -76,8 +79,15 @@ pub(crate) fn upgrade(
                 stop.cancel();
             }))
         });
-        if let Err(fault) = endpoint.server.serve(pipe, connection, stop).await {
-            tracing::debug!(%fault, "a WebSocket ended");
+        match endpoint.server.serve(pipe, connection, stop).await {
+            // The client broke the rules of WebSocket, or sent no message in time; the text has nothing that it sent.
+            Err(fault) if fault.kind() == io::ErrorKind::InvalidData => {
+                let refusal = Refusal::bad_request(Reason::WebSocket, fault.to_string());
+                let path = path.map(|target| endpoint.options.path.of(target));
+                endpoint.refused(client, Some(&Method::GET), path, &refusal);
+            }
+            Err(fault) => tracing::debug!(%fault, "a WebSocket ended"),
+            Ok(_) => {}
         }
     });
     Ok(response)

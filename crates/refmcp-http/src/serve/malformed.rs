@@ -1,5 +1,7 @@
-//! Clients that speak no HTTP, or no TLS where it is wanted. They never reach a route; they are counted and logged as other
-//! refusals are.
+//! Clients that speak no HTTP, or no TLS where it is wanted, or too slowly. They never reach a route; they are counted and
+//! logged as other refusals are.
+
+use std::error::Error as _;
 
 use axum::http::StatusCode;
 
@@ -8,9 +10,19 @@ use crate::endpoint::EndpointState;
 use crate::refusal::{Reason, Refusal};
 
 impl EndpointState {
-    /// Reports a head that hyper has refused by itself; other ends of a connection are no refusals. The text of such a
-    /// fault has nothing of the head.
-    pub(super) fn refused_head(&self, client: Client, fault: &hyper::Error, is_tls: bool) {
+    /// Reports a connection that hyper has ended by itself; other ends are no refusals. The text of such a fault has nothing
+    /// that the client sent. `head_begun` is whether a part of a head has come: without one the connection was only idle.
+    pub(super) fn refused_head(&self, client: Client, fault: &hyper::Error, is_tls: bool, head_begun: bool) {
+        if fault.is_timeout() && head_begun {
+            return self.refused_slow_head(client);
+        }
+        if let Some(fault) = fault.source().and_then(|source| source.downcast_ref::<h2::Error>())
+            && !fault.is_io()
+            && !fault.is_remote()
+        {
+            let refusal = Refusal::bad_request(Reason::Malformed, format!("HTTP/2: {fault}"));
+            return self.refused(client, None, None, &refusal);
+        }
         if !fault.is_parse() {
             return;
         }
@@ -23,25 +35,36 @@ impl EndpointState {
         self.refused(client, None, None, &Refusal::new(status, Reason::Malformed, why));
     }
 
-    /// Reports a TLS handshake that failed. A client that closes before its end, as checks of a port do, is not refused.
+    /// Reports a connection without a whole head in time.
+    pub(super) fn refused_slow_head(&self, client: Client) {
+        let refusal =
+            Refusal::new(StatusCode::REQUEST_TIMEOUT, Reason::HeadTimeout, "the head took too long");
+        self.refused(client, None, None, &refusal);
+    }
+
+    /// Reports a TLS handshake that failed after it had begun, for this reason or by taking too long.
     #[cfg(feature = "tls")]
-    pub(super) fn refused_handshake(&self, client: Client, fault: &std::io::Error) {
-        use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    pub(super) fn refused_handshake(&self, client: Client, fault: Option<&std::io::Error>) {
+        use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
 
         use tokio_rustls::rustls::{Error, InvalidMessage};
 
-        if matches!(fault.kind(), BrokenPipe | ConnectionReset | UnexpectedEof) {
-            tracing::debug!(target: "refmcp::http", %fault, "no TLS");
-            return;
-        }
-        let cause = fault.get_ref().and_then(|cause| cause.downcast_ref());
-        let why = match cause {
-            Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
+        let cause = fault.and_then(|fault| fault.get_ref()).and_then(|cause| cause.downcast_ref());
+        let why = match (cause, fault) {
+            (Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)), _) => {
                 "not TLS, such as plain HTTP, where TLS is served".to_owned()
             }
-            _ => fault.to_string(),
+            (_, Some(fault))
+                if matches!(
+                    fault.kind(),
+                    BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof
+                ) =>
+            {
+                "the client left during the TLS handshake".to_owned()
+            }
+            (_, Some(fault)) => fault.to_string(),
+            (_, None) => "the TLS handshake took too long".to_owned(),
         };
-        // There is no response, so the status is not logged.
         self.refused(client, None, None, &Refusal::bad_request(Reason::Handshake, why));
     }
 }

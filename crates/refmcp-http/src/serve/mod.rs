@@ -24,6 +24,8 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+#[cfg(feature = "tls")]
+use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -31,11 +33,12 @@ use tokio_util::task::TaskTracker;
 use crate::access::caller::Client;
 use crate::deadline::HeadTimer;
 use crate::endpoint::Endpoint;
+use crate::ops::metrics::GaugeGuard;
 use crate::options::Options;
 use crate::refusal::{Reason, Refusal};
 use listener::{Accepted, Listener};
 use shutdown::{Phase, Shutdown, StopSignal};
-use socket::{ClientSocket, DrainOnClose, Socket};
+use socket::{ClientSocket, Socket, SocketState};
 
 /// The pause after the system could not accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -149,57 +152,65 @@ impl Endpoint {
                     tracing::debug!(%fault, "TCP_NODELAY");
                 }
                 let client = Client::new(peer, stream.local_addr().ok());
-                self.serve_connection(stream, client, encryption, signals).await;
+                match encryption {
+                    Encryption::Plain => self.serve_plain(stream, client, signals).await,
+                    #[cfg(feature = "tls")]
+                    Encryption::Tls(tls) => self.serve_tls(stream, client, &tls, signals).await,
+                }
             }
             #[cfg(unix)]
-            Accepted::Unix(stream) => {
-                self.serve_connection(stream, Client::unix(), Encryption::Plain, signals).await;
-            }
+            Accepted::Unix(stream) => self.serve_plain(stream, Client::unix(), signals).await,
         }
     }
 
-    async fn serve_connection<S: Socket>(
-        self,
-        mut stream: S,
-        client: Client,
-        encryption: Encryption,
-        signals: StopSignals,
-    ) {
+    /// Counts a connection, unless there are too many.
+    fn count_connection(&self, client: Client) -> Option<GaugeGuard> {
         let inner = &self.inner;
-        let Some(_counted) = inner.metrics.connections.enter(inner.options.max_connections) else {
+        let counted = inner.metrics.connections.enter(inner.options.max_connections);
+        if counted.is_none() {
             let full = Refusal::unavailable(Reason::Connections, "too many connections are open", 1);
             inner.refused(client, None, None, &full);
-            if matches!(encryption, Encryption::Plain) {
-                refuse_full(stream).await;
-            }
-            return;
+        }
+        counted
+    }
+
+    async fn serve_plain<S: Socket>(self, mut stream: S, client: Client, signals: StopSignals) {
+        let Some(_counted) = self.count_connection(client) else { return refuse_full(stream).await };
+        // The first bytes tell the version of HTTP.
+        let read = tokio::select! {
+            read = read_version(&mut stream) => read,
+            () = sleep(self.inner.options.head_timeout) => return self.inner.refused_slow_head(client),
+            () = signals.graceful.sent() => return,
         };
-        match encryption {
-            // The first bytes tell the version of HTTP.
-            Encryption::Plain => {
-                let read = tokio::select! {
-                    read = read_version(&mut stream) => read,
-                    () = sleep(inner.options.head_timeout) => return,
-                    () = signals.graceful.sent() => return,
-                };
-                if let Some((version, prefix)) = read {
-                    self.serve_http(stream, prefix, version, client, signals).await;
-                }
+        if let Some((version, prefix)) = read {
+            self.serve_http(stream, prefix, version, client, signals).await;
+        }
+    }
+
+    #[cfg(feature = "tls")]
+    async fn serve_tls(self, stream: TcpStream, client: Client, tls: &tls::Tls, signals: StopSignals) {
+        let Some(_counted) = self.count_connection(client) else { return };
+        let inner = &self.inner;
+        let (mut late, mut first) = (pin!(sleep(inner.options.head_timeout)), [0]);
+        let begun = tokio::select! {
+            begun = stream.peek(&mut first) => begun,
+            () = &mut late => return inner.refused_handshake(client, None),
+            () = signals.graceful.sent() => return,
+        };
+        // A client that closes at once, as checks of a port do, is not refused.
+        if !begun.is_ok_and(|bytes| bytes > 0) {
+            return tracing::debug!(target: "refmcp::http", "no TLS handshake was begun");
+        }
+        let opened = tokio::select! {
+            opened = Box::pin(tls.accept(stream)) => opened,
+            () = &mut late => return inner.refused_handshake(client, None),
+            () = signals.graceful.sent() => return,
+        };
+        match opened {
+            Ok((stream, version)) => {
+                self.serve_http(stream, Bytes::new(), version, client, signals).await;
             }
-            #[cfg(feature = "tls")]
-            Encryption::Tls(tls) => {
-                let opened = tokio::select! {
-                    opened = Box::pin(tls.accept(stream)) => opened,
-                    () = sleep(inner.options.head_timeout) => return,
-                    () = signals.graceful.sent() => return,
-                };
-                match opened {
-                    Ok((stream, version)) => {
-                        self.serve_http(stream, Bytes::new(), version, client, signals).await;
-                    }
-                    Err(fault) => inner.refused_handshake(client, &fault),
-                }
-            }
+            Err(fault) => inner.refused_handshake(client, Some(&fault)),
         }
     }
 
@@ -213,32 +224,34 @@ impl Endpoint {
         client: Client,
         signals: StopSignals,
     ) {
-        let drain = DrainOnClose::default();
+        let state = SocketState::default();
         let is_tls = prefix.first() == Some(&TLS_HANDSHAKE);
-        let stream = ClientSocket::new(stream, prefix, self.inner.options.write_timeout, drain.clone());
+        let stream = ClientSocket::new(stream, prefix, self.inner.options.write_timeout, state.clone());
         let served = match version {
-            HttpVersion::Http1 => Box::pin(self.serve_http1(stream, drain, client, signals)).await,
+            HttpVersion::Http1 => Box::pin(self.serve_http1(stream, &state, client, signals)).await,
             HttpVersion::Http2 => Box::pin(self.serve_http2(stream, client, signals)).await,
         };
         if let Err(fault) = served {
             tracing::debug!(target: "refmcp::http", %fault, "a connection ended");
-            self.inner.refused_head(client, &fault, is_tls);
+            let head_begun = version == HttpVersion::Http1 && state.is_head_begun();
+            self.inner.refused_head(client, &fault, is_tls, head_begun);
         }
     }
 
     async fn serve_http1<S: Socket>(
         &self,
         stream: ClientSocket<S>,
-        drain: DrainOnClose,
+        state: &SocketState,
         client: Client,
         signals: StopSignals,
     ) -> hyper::Result<()> {
         let service = service_fn(|request: hyper::Request<Incoming>| async {
             let response = self.answer(client, request.map(Body::new)).await;
+            state.end_request();
             if response.headers().contains_key(header::CONNECTION)
                 && response.status() != StatusCode::SWITCHING_PROTOCOLS
             {
-                drain.enable();
+                state.drain_on_close();
             }
             Ok::<Response, Infallible>(response)
         });
@@ -251,7 +264,7 @@ impl Endpoint {
         }
         let served = served.unwrap_or(Ok(()));
         if served.is_err() {
-            drain.enable();
+            state.drain_on_close();
         }
         served
     }
@@ -279,9 +292,9 @@ impl Endpoint {
 /// Refuses a connection because there are too many. Best effort: the client may be gone.
 async fn refuse_full(mut stream: impl Socket) {
     let _ = timeout(FULL_WITHIN, stream.write_all(FULL)).await;
-    let drain = DrainOnClose::default();
-    drain.enable();
-    drop(ClientSocket::new(stream, Bytes::new(), FULL_WITHIN, drain));
+    let state = SocketState::default();
+    state.drain_on_close();
+    drop(ClientSocket::new(stream, Bytes::new(), FULL_WITHIN, state));
 }
 
 /// A builder for one connection, whose requests share a timer.

@@ -49,7 +49,7 @@ impl Endpoint {
                                 tracing::debug!(target: "refmcp::http", "an operator's connection broke off");
                             }
                             if let Ok(Err(fault)) = served {
-                                endpoint.inner.refused_head(client, &fault, false);
+                                endpoint.inner.refused_head(client, &fault, false, true);
                             }
                         });
                     }

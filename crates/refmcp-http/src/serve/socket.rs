@@ -27,20 +27,38 @@ pub(super) struct ClientSocket<S: Socket> {
     stream: Option<S>,
     /// Bytes that were read before; they are read again first.
     prefix: Bytes,
-    drain: DrainOnClose,
+    state: SocketState,
     /// How long the client may read nothing.
     write_timeout: Duration,
     /// The timer of that, while a write is pending.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-/// Whether a socket is read empty before it is closed.
+/// What is known of a socket by both its reader and its server.
 #[derive(Debug, Clone, Default)]
-pub(super) struct DrainOnClose(Arc<AtomicBool>);
+pub(super) struct SocketState(Arc<SocketFlags>);
 
-impl DrainOnClose {
-    pub(super) fn enable(&self) {
-        self.0.store(true, Ordering::Relaxed);
+#[derive(Debug, Default)]
+struct SocketFlags {
+    drain_on_close: AtomicBool,
+    /// Whether bytes have come since the last response.
+    head_begun: AtomicBool,
+}
+
+impl SocketState {
+    /// Has the socket read empty before it is closed.
+    pub(super) fn drain_on_close(&self) {
+        self.0.drain_on_close.store(true, Ordering::Relaxed);
+    }
+
+    /// A request has its response: what comes now is the next one.
+    pub(super) fn end_request(&self) {
+        self.0.head_begun.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether a part of a request has come that is not answered.
+    pub(super) fn is_head_begun(&self) -> bool {
+        self.0.head_begun.load(Ordering::Relaxed)
     }
 }
 
@@ -49,8 +67,8 @@ pub(super) trait Socket: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Socket for S {}
 
 impl<S: Socket> ClientSocket<S> {
-    pub(super) fn new(stream: S, prefix: Bytes, write_timeout: Duration, drain: DrainOnClose) -> Self {
-        Self { stream: Some(stream), prefix, drain, write_timeout, stalled: None }
+    pub(super) fn new(stream: S, prefix: Bytes, write_timeout: Duration, state: SocketState) -> Self {
+        Self { stream: Some(stream), prefix, state, write_timeout, stalled: None }
     }
 
     /// Fails if writing has been pending for too long.
@@ -75,7 +93,7 @@ impl<S: Socket> ClientSocket<S> {
 
 impl<S: Socket> Drop for ClientSocket<S> {
     fn drop(&mut self) {
-        let stream = self.stream.take().filter(|_| self.drain.0.load(Ordering::Relaxed));
+        let stream = self.stream.take().filter(|_| self.state.0.drain_on_close.load(Ordering::Relaxed));
         if let (Some(mut stream), Ok(runtime)) = (stream, Handle::try_current()) {
             runtime.spawn(timeout(DRAIN.0, async move {
                 // Best effort: the client may be gone.
@@ -93,8 +111,14 @@ impl<S: Socket> AsyncRead for ClientSocket<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.prefix.is_empty() {
-            return self.stream()?.poll_read(context, buffer);
+            let before = buffer.filled().len();
+            let read = self.stream()?.poll_read(context, buffer);
+            if buffer.filled().len() > before {
+                self.state.0.head_begun.store(true, Ordering::Relaxed);
+            }
+            return read;
         }
+        self.state.0.head_begun.store(true, Ordering::Relaxed);
         let most = self.prefix.len().min(buffer.remaining());
         buffer.put_slice(&self.prefix.split_to(most));
         Poll::Ready(Ok(()))
@@ -163,7 +187,7 @@ mod tests {
     async fn writing_fails_if_the_client_reads_nothing() {
         let (near, mut far) = tokio::io::duplex(10);
         let patience = Duration::from_secs(5);
-        let mut socket = ClientSocket::new(near, Bytes::new(), patience, DrainOnClose::default());
+        let mut socket = ClientSocket::new(near, Bytes::new(), patience, SocketState::default());
         let writing = tokio::spawn(async move { socket.write_all(&[0; 40]).await.unwrap_err().kind() });
         // StreamReader now and then is enough.
         for _ in 0..2 {
@@ -176,9 +200,9 @@ mod tests {
     #[tokio::test]
     async fn the_rest_of_a_request_is_read_before_closing() {
         let (near, mut far) = tokio::io::duplex(10);
-        let drain = DrainOnClose::default();
-        drain.enable();
-        drop(ClientSocket::new(near, Bytes::new(), Duration::from_secs(5), drain));
+        let state = SocketState::default();
+        state.drain_on_close();
+        drop(ClientSocket::new(near, Bytes::new(), Duration::from_secs(5), state));
         far.write_all(&[0; 1000]).await.unwrap();
     }
 }

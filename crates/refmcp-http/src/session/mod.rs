@@ -16,7 +16,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use foldhash::HashMap;
 use parking_lot::RwLock;
-use refmcp_proto::http::{check_session_version, no_session, wrong_version};
+use refmcp_proto::http::{WrongVersion, check_session_version, no_session};
 use refmcp_proto::revision::{Resumption, Rules};
 use refmcp_server::backplane::{Backplane, CreateOutcome, NewSession, SessionId};
 use refmcp_server::transport::clock::Clock;
@@ -130,10 +130,16 @@ impl Sessions {
 
     /// Ends a session, at all replicas, for this reason.
     pub(crate) fn close(&self, id: &SessionId, why: &str) {
-        if let Some(session) = self.drop_local(id) {
+        if let Some(session) = self.end(id) {
             session.driver.observed().closed(&why);
-            self.forget(id.clone(), session.shared.as_ref().map(|shared| shared.topic.clone()));
         }
+    }
+
+    /// The same, for a caller that reports the end to the observer.
+    pub(crate) fn end(&self, id: &SessionId) -> Option<Arc<HttpSession>> {
+        let session = self.drop_local(id)?;
+        self.forget(id.clone(), session.shared.as_ref().map(|shared| shared.topic.clone()));
+        Some(session)
     }
 
     /// Ends this process's part of a session.
@@ -308,9 +314,11 @@ impl EndpointState {
         let id = id.ok_or_else(|| bad("no Mcp-Session-Id header; initialize opens a session".to_owned()))?;
         let session = self.sessions.find(SessionTransport::Streamable, id, caller)?;
         if let Some(rules) = session.rules {
-            let bad = |finding| Refusal::broken(Reason::Revision, finding);
+            let bad = |wrong: WrongVersion| {
+                Refusal::bad_request(Reason::Revision, wrong.why).with_finding(wrong.finding)
+            };
             let named = headers::value(headers, &headers::PROTOCOL_VERSION);
-            let named = named.map_err(|why| bad(wrong_version(why, rules.revision)))?;
+            let named = named.map_err(|why| bad(WrongVersion::new(why, rules.revision)))?;
             let finding = check_session_version(named, rules, self.options.require_version).map_err(bad)?;
             session.driver.note(finding);
         }

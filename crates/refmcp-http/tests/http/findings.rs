@@ -38,7 +38,7 @@ async fn without_a_session() {
     let mut meant = note("$/cancelRequest");
     meant["params"] = with_meta(json!({}));
     assert_eq!(site.post(&version, &meant).await.status, 202);
-    assert_eq!(found(&site, "CANC-01").await, 2.0);
+    assert_eq!(found(&site, "CANC-04").await, 2.0);
     // `_meta` belongs into the parameters; beside them it is ignored.
     let mut list = request("tools/list", json!({}));
     list["_meta"] = with_meta(json!({}))["_meta"].take();
@@ -134,6 +134,66 @@ async fn refused_requests_are_findings() {
         assert!(refused.status == 400 || refused.status == 406, "{rule}: {}", refused.status);
         assert_eq!(found(&site, rule).await, before + 1.0, "{rule}");
     }
+}
+
+#[tokio::test]
+async fn a_response_with_the_header_of_another_revision_is_refused() {
+    let site = Site::usual().await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    let response = json!({ "jsonrpc": "2.0", "id": 1, "result": {} });
+    let stateless = ("MCP-Protocol-Version", STATELESS);
+    let session = ("Mcp-Session-Id", &*client.session);
+    for body in [&response, &note("notifications/roots/list_changed")] {
+        let refused = site.post(&[session, stateless], body).await;
+        assert_eq!(refused.status, 400);
+        let error = refused.json().await;
+        assert_eq!(error["id"], Value::Null);
+        let why = error["error"]["message"].as_str().unwrap();
+        assert!(why.contains("is 2026-07-28, but this session agreed on 2025-11-25"), "{why}");
+    }
+    assert_eq!(found(&site, "LIFE-09").await, 2.0);
+    let refused = site.post(&[stateless], &response).await;
+    assert_eq!(refused.status, 400);
+    let error = refused.json().await;
+    assert!(error["error"]["message"].as_str().unwrap().contains("send no requests"), "{error}");
+    assert_eq!(found(&site, "RPC-15").await, 1.0);
+}
+
+#[tokio::test]
+async fn a_meta_that_is_null_in_a_session_has_its_own_finding() {
+    let site = Site::usual().await;
+    let client = Client::open(&site, LATEST_SESSION).await;
+    let refused = client.post(&request("tools/list", json!({ "_meta": null }))).await;
+    assert_eq!(refused.status, 400);
+    let error = refused.json().await["error"].take();
+    assert_eq!(
+        (&error["code"], &error["message"]),
+        (&json!(-32602), &json!("params._meta is not an object"))
+    );
+    assert_eq!((found(&site, "RPC-01").await, found_or_none(&site, "STATE-04").await), (1.0, 0.0));
+}
+
+#[tokio::test]
+async fn a_revision_without_a_rule_has_no_finding_about_it() {
+    let site = Site::open(lenient()).await;
+    for (revision, findings) in [("2024-11-05", 0.0), ("2025-03-26", 1.0)] {
+        let initialize = request("initialize", initialize_params(revision)).to_string();
+        let opened = site.bare("POST", "/mcp", &[], &initialize).await;
+        assert_eq!(opened.status, 200);
+        assert_eq!(found_or_none(&site, "HTTP-03").await, findings, "{revision}");
+        let session = ("Mcp-Session-Id", opened.header("mcp-session-id").unwrap());
+        let ping = request("ping", json!({})).to_string();
+        let refused = site.bare("POST", "/mcp", &[session, ("Accept", "text/html")], &ping).await;
+        assert_eq!(refused.status, 406);
+        assert_eq!(found_or_none(&site, "HTTP-03").await, 2.0 * findings, "{revision}");
+        let wrong = [session, ("MCP-Protocol-Version", LATEST_SESSION), ("Accept", "*/*")];
+        assert_eq!(site.bare("POST", "/mcp", &wrong, &ping).await.status, 400);
+        assert_eq!(found_or_none(&site, "LIFE-09").await, 0.0, "{revision}");
+    }
+    // HTTP+SSE has no rule about it, either.
+    assert!(site.bare("GET", "/sse", &[], "").await.is_sse());
+    assert_eq!(site.bare("GET", "/sse", &[("Accept", "text/html")], "").await.status, 406);
+    assert_eq!(found_or_none(&site, "HTTP-13").await, 0.0);
 }
 
 /// The same before a rule was ever broken.

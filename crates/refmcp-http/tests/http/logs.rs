@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
-use refmcp_http::{Endpoint, Shutdown};
+use refmcp_http::{Endpoint, Options, Rate, Shutdown};
 use refmcp_testkit::log::LogBuffer;
 use refmcp_testkit::paused::PausedTime;
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::http_sse;
 use crate::shutdown::{ending_by, until_not_ready};
+use crate::support::websocket_frames::{BINARY, LAST, RawSocket, frame};
 use crate::support::{
     Client, LATEST_SESSION, SHUTDOWN_TIMEOUT, STATELESS, Site, initialize_params, request, tools,
 };
@@ -184,6 +187,136 @@ async fn what_is_no_http_is_logged_without_what_it_says() {
         assert!(line.contains(wanted) && line.contains("reason=\"malformed\" why=\""), "{line}");
     }
     assert_eq!(refused.len(), 4, "{log}");
+    assert!(!log.contains("the-secret"), "{log}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn broken_http2_is_logged() {
+    let log = logged("info", async |site| {
+        let mut socket = TcpStream::connect(site.address).await.unwrap();
+        let sent = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &b"the-secret"[..], &[0xff; 100]].concat();
+        socket.write_all(&sent).await.unwrap();
+        let _ = socket.read_to_end(&mut Vec::new()).await;
+        site.until_metric("refmcp_rejections_total{reason=\"malformed\"}", 1.0).await;
+        // A client that leaves is not refused.
+        let mut socket = TcpStream::connect(site.address).await.unwrap();
+        socket.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").await.unwrap();
+        drop(socket);
+        site.until_metric("refmcp_connections", 1.0).await;
+    })
+    .await;
+    let refused = refusals(&log);
+    assert_eq!(refused.len(), 1, "{log}");
+    assert!(refused[0].contains("status=400 reason=\"malformed\" why=\"HTTP/2: "), "{log}");
+    assert!(!log.contains("the-secret"), "{log}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn heads_that_take_too_long_are_logged_and_idle_connections_are_not() {
+    let log = logged("info", async |_| {
+        let time = PausedTime::start();
+        let site = Site::open(Options { head_timeout: Duration::from_secs(5), ..Options::default() }).await;
+        let mut sockets = Vec::new();
+        let whole = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", site.address);
+        for sent in ["", "PRI", "GET /the-secret", &whole, &format!("{whole}GET /the-secret")] {
+            let mut socket = TcpStream::connect(site.address).await.unwrap();
+            // The second request comes later: a buffer that has both is not looked into.
+            for part in sent.split_inclusive("\r\n\r\n") {
+                socket.write_all(part.as_bytes()).await.unwrap();
+                time.settle().await;
+            }
+            sockets.push(socket);
+        }
+        time.advance(Duration::from_secs(6)).await;
+        time.advance(Duration::from_secs(2)).await;
+        site.until_metric("refmcp_rejections_total{reason=\"head_timeout\"}", 4.0).await;
+    })
+    .await;
+    let refused = refusals(&log);
+    assert_eq!(refused.len(), 4, "{log}");
+    for line in &refused {
+        assert!(line.contains("reason=\"head_timeout\" why=\"the head took too long\""), "{line}");
+    }
+    assert!(!log.contains("the-secret") && !log.contains("status="), "{log}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn broken_websockets_are_logged() {
+    let log = logged("info", async |site| {
+        let mut socket = RawSocket::open(site).await;
+        socket.send(&frame(LAST | BINARY, b"the-secret")).await;
+        assert_eq!(socket.closed().await, Some(1003));
+        site.until_metric("refmcp_rejections_total{reason=\"websocket\"}", 1.0).await;
+        // A client that leaves is not refused.
+        drop(RawSocket::open(site).await);
+        site.until_metric("refmcp_websockets", 0.0).await;
+    })
+    .await;
+    let refused = refusals(&log);
+    assert_eq!(refused.len(), 1, "{log}");
+    assert!(
+        refused[0].contains("method=\"GET\" path=\"/mcp/ws\" reason=\"websocket\" why=\"messages are text\""),
+        "{log}"
+    );
+    assert!(!log.contains("the-secret"), "{log}");
+}
+
+/// Each way in which a request can be refused has a line with the address, the path and the reason.
+#[tokio::test(flavor = "current_thread")]
+async fn every_refusal_has_a_line() {
+    let log = logged("info", async |_| {
+        let options = Options {
+            max_message_size: 1000,
+            max_sessions: 1,
+            rate: Some(Rate { per_second: 1, burst: 20 }),
+            rate_on_loopback: true,
+            ..Options::default()
+        };
+        let site = Site::open(options).await;
+        let client = Client::open(&site, LATEST_SESSION).await;
+        let named = client.headers();
+        let unknown = [("Mcp-Session-Id", "the-secret")];
+        let ping = request("ping", json!({}));
+        let sent = async |method: &str, path: &str, headers: &[(&str, &str)], body: &str| {
+            site.send(method, path, headers, body.as_bytes()).await.status
+        };
+        let text = ping.to_string();
+        assert_eq!(sent("POST", "/mcp", &named, &"x".repeat(2000)).await, 413);
+        assert_eq!(sent("POST", "/mcp", &[("Content-Type", "text/plain")], &text).await, 415);
+        assert_eq!(sent("POST", "/mcp", &[("Accept", "text/html")], &text).await, 406);
+        assert_eq!(sent("PUT", "/mcp", &named, "").await, 405);
+        assert_eq!(sent("POST", "/mcp", &unknown, &text).await, 404);
+        assert_eq!(sent("DELETE", "/mcp", &unknown, "").await, 404);
+        assert_eq!(sent("POST", "/messages?sessionId=the-secret", &[], &text).await, 404);
+        assert_eq!(sent("POST", "/messages", &[], &text).await, 400);
+        assert_eq!(sent("POST", "/sse", &[], &text).await, 405);
+        assert_eq!(sent("GET", "/mcp/ws", &[], "").await, 426);
+        let again = request("initialize", initialize_params(LATEST_SESSION));
+        assert_eq!(site.post(&[], &again).await.status, 503);
+        let last = [named[0], named[1], ("Last-Event-ID", "the-secret")];
+        assert_eq!(sent("GET", "/mcp", &last, "").await, 400);
+        while sent("GET", "/healthz", &[], "").await != 429 {}
+    })
+    .await;
+    let refused = refusals(&log);
+    for (path, reason) in [
+        ("/mcp", "body_size"),
+        ("/mcp", "content_type"),
+        ("/mcp", "accept"),
+        ("/mcp", "method"),
+        ("/mcp", "session"),
+        ("/messages", "session"),
+        ("/sse", "method"),
+        ("/mcp/ws", "upgrade"),
+        ("/mcp", "sessions"),
+        ("/mcp", "event_id"),
+        ("/healthz", "rate"),
+    ] {
+        let (path, reason) = (format!(" path=\"{path}\" status="), format!(" reason=\"{reason}\" why=\""));
+        let line = refused.iter().find(|line| line.contains(&path) && line.contains(&reason));
+        assert!(line.is_some(), "no {path} with {reason} in {log}");
+    }
+    assert_eq!(refused.len(), 13, "{log}");
     assert!(!log.contains("the-secret"), "{log}");
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use h2::client::Builder;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use refmcp_http::{Endpoint, Listener, Options, Tls, TlsError};
+use refmcp_testkit::paused::PausedTime;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -186,13 +187,43 @@ async fn failed_handshakes_are_logged() {
         assert!(site.connect_trusting(&chain, &[]).await.is_err());
         // The server is told of it by an alert, which may arrive a little later.
         site.until_rejected("handshake", 2).await;
+        // A client that only connects is not refused; one that leaves in the middle is.
+        drop(TcpStream::connect(site.address).await.unwrap());
+        let mut leaves = TcpStream::connect(site.address).await.unwrap();
+        leaves.write_all(&[0x16, 3, 1, 0x40, 0]).await.unwrap();
+        drop(leaves);
+        site.until_rejected("handshake", 3).await;
     })
     .await;
     let refused = refusals(&log);
-    assert_eq!(refused.len(), 2, "{log}");
+    assert_eq!(refused.len(), 3, "{log}");
+    assert!(refused[2].contains("the client left during the TLS handshake"), "{log}");
     assert!(refused.iter().all(|line| line.contains("reason=\"handshake\"")), "{log}");
     assert!(refused[0].contains("plain HTTP, where TLS is served"), "{log}");
     assert!(!log.contains("status=") && !log.contains("the-secret"), "{log}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn handshakes_that_take_too_long_are_logged() {
+    let log = logged("info", async |_| {
+        let time = PausedTime::start();
+        let options = Options { head_timeout: Duration::from_secs(5), ..Options::default() };
+        let site = Secure::open(options).await;
+        let mut sockets = Vec::new();
+        for sent in [&b""[..], &[0x16], &[0x16, 3, 1, 0x40, 0]] {
+            let mut socket = TcpStream::connect(site.address).await.unwrap();
+            socket.write_all(sent).await.unwrap();
+            sockets.push(socket);
+        }
+        time.advance(Duration::from_secs(6)).await;
+        drop(time);
+        site.until_rejected("handshake", 3).await;
+    })
+    .await;
+    let refused = refusals(&log);
+    assert_eq!(refused.len(), 3, "{log}");
+    let late = |line: &&str| line.contains("reason=\"handshake\" why=\"the TLS handshake took too long\"");
+    assert!(refused.iter().all(late), "{log}");
 }
 
 #[tokio::test]

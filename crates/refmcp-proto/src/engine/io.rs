@@ -57,6 +57,12 @@ pub enum Output {
     Close(CloseReason),
 }
 
+impl From<Finding> for Output {
+    fn from(finding: Finding) -> Self {
+        Self::Finding(finding)
+    }
+}
+
 /// What an engine has for the other processes that serve its session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SharedOutput {

@@ -3,21 +3,32 @@
 
 use crate::finding::Finding;
 use crate::jsonrpc::{DecodeError, Message, Notification};
-use crate::revision::{NotificationMethod, Revision, Rules};
+use crate::revision::{Lifecycle, NotificationMethod, Revision, Rules};
 use crate::rule::{self, Rule};
 
 /// Notifications of the Language Server Protocol, and those that are meant.
 const FOREIGN: [(&str, NotificationMethod); 2] =
     [("$/cancelRequest", NotificationMethod::Cancelled), ("$/progress", NotificationMethod::Progress)];
 
-/// The findings about a message of a client that need no more than the message.
-pub fn client_message(message: &Message<'_>) -> impl Iterator<Item = Finding> + use<> {
-    [misplaced_meta(message), misnamed(message, NotificationMethod::client_may_send)].into_iter().flatten()
+/// What is expected of a session's request whose `_meta` is no object.
+pub(crate) const SESSION_META: &str = "send params._meta as an object, or leave it out";
+
+/// The findings about a message of a client that need no more than the message and its revision, if that is known.
+pub fn client_message(
+    message: &Message<'_>,
+    revision: Option<Revision>,
+) -> impl Iterator<Item = Finding> + use<> {
+    let misnamed = misnamed(message, revision, NotificationMethod::client_may_send);
+    [misplaced_meta(message), misnamed].into_iter().flatten()
 }
 
 /// The findings about a message of a server.
-pub(super) fn server_message(message: &Message<'_>) -> impl Iterator<Item = Finding> + use<> {
-    [misplaced_meta(message), misnamed(message, NotificationMethod::server_may_send)].into_iter().flatten()
+pub(super) fn server_message(
+    message: &Message<'_>,
+    revision: Option<Revision>,
+) -> impl Iterator<Item = Finding> + use<> {
+    let misnamed = misnamed(message, revision, NotificationMethod::server_may_send);
+    [misplaced_meta(message), misnamed].into_iter().flatten()
 }
 
 /// The finding about bytes that are no message.
@@ -42,7 +53,11 @@ fn misplaced_meta(message: &Message<'_>) -> Option<Finding> {
 }
 
 /// A notification without its prefix or with another, or of another protocol.
-fn misnamed(message: &Message<'_>, may_send: fn(NotificationMethod, &Rules) -> bool) -> Option<Finding> {
+fn misnamed(
+    message: &Message<'_>,
+    revision: Option<Revision>,
+    may_send: fn(NotificationMethod, &Rules) -> bool,
+) -> Option<Finding> {
     let Message::Notification(Notification { method, .. }) = message else { return None };
     let foreign = FOREIGN.iter().find(|(name, _)| name == method).map(|(_, meant)| *meant);
     let meant = foreign.or_else(|| NotificationMethod::misnamed(method))?;
@@ -50,12 +65,27 @@ fn misnamed(message: &Message<'_>, may_send: fn(NotificationMethod, &Rules) -> b
         Some(_) => format!("{method} is not of this protocol"),
         None => format!("the notification {method} was ignored"),
     };
-    if !Revision::ALL.iter().any(|revision| may_send(meant, revision.rules())) {
+    let sends = |revision: &Revision| may_send(meant, revision.rules());
+    let (rule, expected) = if !Revision::ALL.iter().any(sends) {
         let expected = format!("do not send it: {} is a notification of the other side", meant.name());
-        return Some(Finding::new(&rule::LIFE_08, what, expected));
-    }
-    let member = if meant == NotificationMethod::Cancelled { " with params.requestId" } else { "" };
-    Some(Finding::new(rule_of(meant), what, format!("send {}{member}", meant.name())))
+        (&rule::LIFE_08, expected)
+    } else if revision.as_ref().is_some_and(|revision| !sends(revision)) {
+        (rule_of(meant), format!("do not send it: this revision has no {}", meant.name()))
+    } else if meant == NotificationMethod::Cancelled && is_stateless(revision) {
+        let expected = "over HTTP close the stream of the request; elsewhere send notifications/cancelled \
+                        with params.requestId";
+        (&rule::CANC_04, expected.to_owned())
+    } else {
+        let member = if meant == NotificationMethod::Cancelled { " with params.requestId" } else { "" };
+        (rule_of(meant), format!("send {}{member}", meant.name()))
+    };
+    let finding = Finding::new(rule, what, expected);
+    // Where the revision has no rule about the notification, it is still no message of the protocol.
+    Some(if finding.is_of(revision) { finding } else { Finding { rule: &rule::RPC_01, ..finding } })
+}
+
+fn is_stateless(revision: Option<Revision>) -> bool {
+    revision.is_some_and(|revision| revision.lifecycle() == Lifecycle::PerRequest)
 }
 
 /// The rule that a notification follows.
@@ -83,10 +113,18 @@ mod tests {
     use crate::jsonrpc::{Incoming, Limits, decode};
 
     fn rules(text: &str) -> Vec<&'static str> {
+        rules_in(None, text)
+    }
+
+    fn rules_in(revision: Option<Revision>, text: &str) -> Vec<&'static str> {
         let Ok(Incoming::One(message)) = decode(text.as_bytes(), &Limits::default()) else {
             panic!("{text} is no message")
         };
-        client_message(&message).map(|finding| finding.rule.id).collect()
+        let found: Vec<Finding> = client_message(&message, revision).collect();
+        for finding in &found {
+            assert!(finding.is_of(revision), "{} in {revision:?}: {text}", finding.rule);
+        }
+        found.iter().map(|finding| finding.rule.id).collect()
     }
 
     #[test]
@@ -115,8 +153,20 @@ mod tests {
             for wrong in [name.replace("notifications/", ""), name.replace("notifications", "notification")] {
                 let text = format!(r#"{{"jsonrpc":"2.0","method":"{wrong}"}}"#);
                 assert_eq!(rules(&text).len(), 1, "{wrong}");
+                for revision in Revision::ALL {
+                    assert_eq!(rules_in(Some(revision), &text).len(), 1, "{wrong} in {revision}");
+                }
             }
         }
+    }
+
+    #[test]
+    fn a_misnamed_cancellation_follows_the_rule_of_its_revision() {
+        let cancel = r#"{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}"#;
+        assert_eq!(rules_in(Some(Revision::LATEST_SESSION), cancel), ["CANC-01"]);
+        assert_eq!(rules_in(Some(Revision::LATEST), cancel), ["CANC-04"]);
+        let log = r#"{"jsonrpc":"2.0","method":"message"}"#;
+        assert_eq!(rules_in(Some(Revision::ALL[0]), log), ["RPC-01"], "it has no rule about this");
     }
 
     #[test]

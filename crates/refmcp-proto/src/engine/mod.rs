@@ -8,6 +8,7 @@ pub mod client;
 mod config;
 mod io;
 pub mod message_checks;
+mod report;
 pub mod server;
 
 pub use config::{DuplicateIds, EarlyRequests, EngineConfig, Policy, Sealer, Timeouts};

@@ -52,8 +52,8 @@ fn outcome(headers: PostHeaders<'_>, body: &str) -> String {
         Err(PostRefusal::NotAcceptable(why)) => format!("NotAcceptable: {why}"),
         Err(PostRefusal::Session(error)) => format!("Session {}", error.code),
         Err(PostRefusal::Revision(error)) => format!("Revision {}", error.code),
-        Err(PostRefusal::Header(rule, error)) => format!("{rule} {}", error.code),
-        Err(PostRefusal::Message(error)) => format!("Message {}", error.code),
+        Err(PostRefusal::Header(finding, error)) => format!("{} {}", finding.rule, error.code),
+        Err(PostRefusal::Message(_, error)) => format!("Message {}", error.code),
     }
 }
 
@@ -76,8 +76,9 @@ fn the_message_decides_the_lifecycle() {
         (None, request("tools/list", &later), "Stateless 2027-0"),
         (None, request("initialize", &stateless), "Stateless 2026-07-28"),
         (None, notification(&stateless), "Ignored"),
-        (Some(STATELESS), notification("{}"), "Ignored"),
-        (Some(STATELESS), response.to_owned(), "Ignored"),
+        // The session refuses them for their header.
+        (Some(STATELESS), notification("{}"), "Message"),
+        (Some(STATELESS), response.to_owned(), "Message"),
         (Some(STATELESS), request("ping", "{}"), "Message -32602"),
         (None, request("ping", only_version), "Message -32602"),
         (None, request("ping", &bad_capabilities), "Message -32602"),
@@ -95,7 +96,16 @@ fn the_message_decides_the_lifecycle() {
     }
     let outside = PostHeaders { session: false, ..headers(None) };
     assert_eq!(outcome(outside, &request("initialize", "{}")), "Open");
+    let stateless = PostHeaders { session: false, ..headers(Some(STATELESS)) };
+    assert_eq!(outcome(stateless, &notification("{}")), "Ignored");
+    assert_eq!(outcome(stateless, response), "Message -32600");
     let unreadable = PostHeaders { version: Err("more than one"), ..headers(None) };
+    assert_eq!(
+        outcome(unreadable, &request("ping", "{}")),
+        "Request(StreamAfterDelay)",
+        "the session refuses it"
+    );
+    let unreadable = PostHeaders { session: false, ..unreadable };
     assert_eq!(outcome(unreadable, &request("ping", "{}")), "Revision -32600");
 }
 
@@ -146,11 +156,16 @@ fn what_has_a_response_must_be_accepted() {
 fn the_version_header_of_a_session() {
     let rules = SESSION.parse::<Revision>().unwrap().rules();
     assert_eq!(check_session_version(Some(SESSION), rules, true), Ok(None));
-    assert!(check_session_version(Some(STATELESS), rules, false).unwrap_err().what.contains("agreed on"));
-    assert!(check_session_version(None, rules, true).unwrap_err().what.contains("no MCP-Protocol-Version"));
+    let refused = |version, rules| check_session_version(version, rules, true).unwrap_err();
+    let wrong = refused(Some(STATELESS), rules);
+    assert_eq!(wrong.why, "MCP-Protocol-Version is 2026-07-28, but this session agreed on 2025-11-25");
+    assert_eq!(wrong.finding.unwrap().rule.id, "LIFE-09");
+    assert!(!refused(Some("the-token"), rules).why.contains("the-token"));
+    assert!(refused(None, rules).why.contains("no MCP-Protocol-Version"));
     assert_eq!(check_session_version(None, rules, false).unwrap().unwrap().rule.id, "LIFE-09");
     let first = "2025-03-26".parse::<Revision>().unwrap().rules();
     assert_eq!(check_session_version(None, first, true), Ok(None), "it has no such header");
+    assert_eq!(refused(Some(SESSION), first).finding, None, "nor a rule about it");
     assert!(names_stateless(Some(STATELESS)));
     assert!(!names_stateless(Some(SESSION)) && !names_stateless(None) && !names_stateless(Some("x")));
 }
@@ -196,13 +211,18 @@ fn headers_mirror_the_body() {
     assert_eq!(check(&right), Ok(()));
     for wrong in 0..right.len() {
         let mut headers = right.to_vec();
-        headers[wrong].1 = "43";
+        headers[wrong].1 = "the-secret";
         let rule = ["MHTTP-08", "MHTTP-09", "MHTTP-09", "MHTTP-13"][wrong.min(3)];
         let refused = |headers: &[(&str, &'static str)]| match check(headers) {
-            Err(PostRefusal::Header(broken, error)) if broken.id == rule => error,
+            Err(PostRefusal::Header(broken, error)) if broken.rule.id == rule => error,
             other => panic!("{headers:?}: {other:?}"),
         };
-        assert_eq!(refused(&headers).code, code::HEADER_MISMATCH, "{headers:?}");
+        let error = refused(&headers);
+        assert_eq!(error.code, code::HEADER_MISMATCH, "{headers:?}");
+        let (header, value) = right[wrong];
+        let differs = error.message.starts_with(&format!("{header} differs from "));
+        assert!(differs && !error.message.contains("the-secret"), "{error}");
+        assert!(value == "t" || !error.message.contains(value), "no value is repeated: {error}");
         headers.remove(wrong);
         let error = refused(&headers);
         assert_eq!(error.code, code::HEADER_MISMATCH, "{headers:?}");
@@ -223,8 +243,15 @@ fn refusals_are_findings_of_their_rules() {
     assert_eq!(refused(html(Some(SESSION)), &ping), Some("HTTP-03"));
     assert_eq!(refused(html(Some(STATELESS)), &ping), Some("MHTTP-02"));
     assert_eq!(refused(headers(Some(STATELESS)), &ping), Some("STATE-04"));
-    assert_eq!(refused(headers(None), &request("ping", r#"{"_meta":[]}"#)), Some("STATE-04"));
+    let outside = |version| PostHeaders { session: false, ..headers(version) };
+    let null_meta = request("tools/list", r#"{"_meta":null}"#);
+    assert_eq!(refused(outside(None), &request("ping", r#"{"_meta":[]}"#)), Some("STATE-04"));
+    assert_eq!(refused(headers(Some(STATELESS)), &null_meta), Some("STATE-04"));
+    assert_eq!(refused(headers(Some(SESSION)), &null_meta), Some("RPC-01"), "it belongs to a session");
+    assert_eq!(refused(outside(None), &request("initialize", r#"{"_meta":null}"#)), Some("RPC-01"));
+    let response = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    assert_eq!(refused(outside(Some(STATELESS)), response), Some("RPC-15"));
     assert_eq!(refused(headers(None), &request("initialize", "{}")), Some("LIFE-01"));
-    assert_eq!(refused(PostHeaders { version: Err("twice"), ..headers(None) }, &ping), Some("LIFE-09"));
+    assert_eq!(refused(PostHeaders { version: Err("twice"), ..outside(None) }, &ping), Some("LIFE-09"));
     assert_eq!(refused(headers(Some("1999-01-01")), &ping), None, "to name another revision is no mistake");
 }

@@ -460,22 +460,35 @@ fn is_look_alike(key: &str) -> bool {
     matches!(folded.as_str(), "jsonrpc" | "id" | "method" | "params" | "result" | "error")
 }
 
-/// A serde message for a peer: without a line and column, which would point into a part of the text only, without
-/// the names of our types, and short.
+/// A serde message for a peer and for logs: without a line and column, which would point into a part of the text only,
+/// without the names of our types, without the value, which may be a secret, and short.
 pub fn without_place(fault: &serde_json::Error) -> String {
     let text = fault.to_string();
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(before, _)| before);
+    let text = without_value(text);
     match text.split_once("expected struct ") {
         Some((before, rest)) => {
             let after = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
             shortened(&format!("{before}expected an object{after}"))
         }
-        None => shortened(text),
+        None => shortened(&text),
     }
 }
 
-/// A long text without its middle: serde repeats the value that it complains about, and says at the end what it
-/// expected.
+/// A serde message without the value that it complains about: `invalid type: string "x", expected u8`.
+fn without_value(text: &str) -> Cow<'_, str> {
+    let complains =
+        ["invalid type: ", "invalid value: ", "unknown variant "].iter().any(|it| text.contains(it));
+    // What is expected comes last: the value may have the same words.
+    match (text.find(['"', '`']), text.rfind(", expected ")) {
+        (Some(value), Some(expected)) if complains && value < expected => {
+            format!("{}{}", text[..value].trim_end(), &text[expected..]).into()
+        }
+        _ => text.into(),
+    }
+}
+
+/// A long text without its middle.
 fn shortened(text: &str) -> String {
     const END: usize = 150;
     let end = text.char_indices().rev().nth(END).map_or(0, |(at, _)| at);

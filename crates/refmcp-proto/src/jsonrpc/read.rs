@@ -44,7 +44,7 @@ mod tests {
     fn errors_name_the_member() {
         assert_eq!(
             fault::<GetPromptParams>(r#"{"name":"review","arguments":{"code":"x","language":7}}"#),
-            "params.arguments.language: invalid type: integer `7`, expected a string"
+            "params.arguments.language: invalid type: integer, expected a string"
         );
         let reference = r#""ref":{"type":"ref/prompt","name":"review"}"#;
         assert!(

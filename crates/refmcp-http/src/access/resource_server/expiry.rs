@@ -12,8 +12,8 @@ use axum::response::Response;
 use hyper::body::{Frame, SizeHint};
 use refmcp_auth::resource::{AccessError, digest};
 
+use super::ResourceServer;
 use super::verification::VerifiedToken;
-use super::{ResourceServer, now};
 
 /// A body that ends when a token expires. Its chunks are whole events, so no event is cut.
 struct ExpiringBody {
@@ -67,7 +67,7 @@ impl ResourceServer {
         const LONGEST: Duration = Duration::from_secs(600);
         let mut until = token.until;
         loop {
-            let left = Duration::from_secs(until.saturating_sub(now()));
+            let left = Duration::from_secs(until.saturating_sub(self.now()));
             if left.is_zero() {
                 return;
             }

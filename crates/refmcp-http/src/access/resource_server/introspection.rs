@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, watch};
 use super::issuer::Issuer;
 use super::token_cache::Digest;
 use super::verification::VerifiedToken;
-use super::{CACHED_INTROSPECTION, ResourceServer, now};
+use super::{CACHED_INTROSPECTION, ResourceServer};
 
 /// Introspection requests at once.
 const AT_ONCE: usize = 16;
@@ -117,7 +117,7 @@ impl ResourceServer {
         digest: Digest,
     ) -> Outcome {
         // Another request may have been first.
-        let now = now();
+        let now = self.now();
         if let Some(token) = self.state.cache.valid(&digest, now) {
             return Ok(token);
         }
@@ -141,7 +141,7 @@ impl ResourceServer {
         let fetch = &self.settings.fetch;
         let undecided = |why: String| {
             // Any client can send tokens, and each is introspected.
-            if let Some(left_out) = self.state.warnings.take(now() * 1000) {
+            if let Some(left_out) = self.state.warnings.take(self.now() * 1000) {
                 let left_out = (left_out > 0).then_some(left_out);
                 tracing::warn!(
                     issuer = issuer.name,
@@ -152,12 +152,12 @@ impl ResourceServer {
             }
             AccessError::Undecided
         };
-        let endpoint = issuer.introspection_endpoint(&**fetch, now()).await;
+        let endpoint = issuer.introspection_endpoint(&**fetch, self.now()).await;
         let endpoint = endpoint.ok_or_else(|| undecided("it has no introspection endpoint".to_owned()))?;
         let request = introspection.request(&endpoint, token.reveal());
         let request = request.map_err(|fault| undecided(fault.to_string()))?;
         let response = fetch.fetch(request).await.map_err(|fault| undecided(fault.to_string()))?;
-        introspection.read(&response, &self.validation(issuer), now()).map_err(|denied| match denied {
+        introspection.read(&response, &self.validation(issuer), self.now()).map_err(|denied| match denied {
             AccessError::Undecided => undecided(match response.status() {
                 status @ StatusCode::UNAUTHORIZED => format!("it does not take our id and secret: {status}"),
                 status if status.is_success() => "its answer makes no sense".to_owned(),

@@ -16,6 +16,7 @@ mod metadata;
 mod token_cache;
 mod verification;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -66,6 +67,7 @@ struct Settings {
     names: ResourceNames,
     path: EndpointPath,
     fetch: Arc<dyn Fetch>,
+    clock: WallClock,
     issuers: Vec<Arc<Issuer>>,
     options: ResourceServerOptions,
 }
@@ -129,6 +131,7 @@ impl ResourceServer {
             names: names(resource, &path),
             path,
             fetch,
+            clock: WallClock::default(),
             issuers: vec![Issuer::new(issuer.into())],
             options: ResourceServerOptions::default(),
         };
@@ -163,6 +166,12 @@ impl ResourceServer {
         self.set(|settings| settings.issuers.push(issuer))
     }
 
+    /// Tells the time by this function, in seconds since 1970, instead of by the system's clock; for tests.
+    #[must_use]
+    pub fn clock(self, now: impl Fn() -> Seconds + Send + Sync + 'static) -> Self {
+        self.set(|settings| settings.clock = WallClock(Arc::new(now)))
+    }
+
     /// Sets what it wants of tokens and tells about itself.
     #[must_use]
     pub fn options(self, options: ResourceServerOptions) -> Self {
@@ -171,6 +180,11 @@ impl ResourceServer {
         self.set(|settings| {
             settings.options = ResourceServerOptions { recheck_every, clock_skew, ..options };
         })
+    }
+
+    /// The time in seconds since 1970.
+    fn now(&self) -> Seconds {
+        (self.settings.clock.0)()
     }
 
     /// The canonical name of the resource.
@@ -190,7 +204,18 @@ fn names(resource: Url, path: &EndpointPath) -> ResourceNames {
     ResourceNames::new(resource, path.as_str(), &siblings)
 }
 
-/// The time in seconds since 1970.
-fn now() -> Seconds {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+/// Tells the time in seconds since 1970.
+#[derive(Clone)]
+struct WallClock(Arc<dyn Fn() -> Seconds + Send + Sync>);
+
+impl Default for WallClock {
+    fn default() -> Self {
+        Self(Arc::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()))
+    }
+}
+
+impl fmt::Debug for WallClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WallClock")
+    }
 }

@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use super::issuer::Issuer;
 use super::token_cache::Digest;
-use super::{CACHED, ResourceServer, now};
+use super::{CACHED, ResourceServer};
 use crate::access::forwarded::{ForwardedOrigin, requested_host};
 use crate::endpoint::original_uri;
 use crate::refusal::Refusal;
@@ -60,8 +60,8 @@ impl ResourceServer {
             read_credentials(original_uri(head), &head.headers).map_err(|denied| refuse(&denied, None))?;
         let scheme = presented.scheme;
         let refuse = |denied: AccessError| refuse(&denied, Some(scheme));
-        let proof = self.check_proof(head, &presented, now()).map_err(refuse)?;
-        let (digest, now) = (digest(presented.token), now());
+        let proof = self.check_proof(head, &presented, self.now()).map_err(refuse)?;
+        let (digest, now) = (digest(presented.token), self.now());
         let cached = self.state.cache.valid(&digest, now).filter(|token| now < token.until);
         if cached.is_none() && self.state.cache.is_inactive(&digest, now) {
             return Err(refuse(AccessError::Inactive));
@@ -110,7 +110,7 @@ impl ResourceServer {
             (None, TokenType::Bearer, _) if self.settings.options.require_dpop => Err(AccessError::NotBound),
             (None, TokenType::Bearer, _) => Ok(()),
             (Some(jkt), TokenType::Dpop, Some(proof)) if proof.jkt == *jkt => {
-                Ok(self.state.replays.lock().use_once(proof, now())?)
+                Ok(self.state.replays.lock().use_once(proof, self.now())?)
             }
             (Some(_), TokenType::Dpop, Some(_)) => Err(ProofError::Binding.into()),
             (Some(_), TokenType::Dpop, None) => Err(ProofError::Missing.into()),
@@ -140,7 +140,7 @@ impl ResourceServer {
         secret: Option<Secret>,
         cached: Duration,
     ) -> Arc<VerifiedToken> {
-        let now = now();
+        let now = self.now();
         let access = VerifiedAccess::by(claims);
         let until = access.expires_at.saturating_add(self.settings.options.clock_skew.as_secs());
         let scheme = if access.jkt.is_some() { TokenType::Dpop } else { TokenType::Bearer };
@@ -183,8 +183,8 @@ impl ResourceServer {
             let jws = Jws::parse(token.reveal()).map_err(TokenError::from)?;
             (jws.algorithm(), jws.header().kid.clone())
         };
-        let keys = issuer.keys(&self.settings.fetch, algorithm, kid.as_deref(), now()).await?;
-        Ok(self.validation(issuer).check(token.reveal(), &keys, now())?)
+        let keys = issuer.keys(&self.settings.fetch, algorithm, kid.as_deref(), self.now()).await?;
+        Ok(self.validation(issuer).check(token.reveal(), &keys, self.now())?)
     }
 
     /// Refuses a request whose token lacks scopes; the challenge names all that are needed.
@@ -216,8 +216,13 @@ impl ResourceServer {
         let challenges = denied.challenges(scheme, &context);
         // Where DPoP is offered, the nonce for the next proof is sent along.
         let dpop = challenges.iter().any(|challenge| challenge.is(TokenType::Dpop.name()));
-        let nonce =
-            self.settings.options.dpop_nonces.as_ref().filter(|_| dpop).map(|nonces| nonces.current(now()));
+        let nonce = self
+            .settings
+            .options
+            .dpop_nonces
+            .as_ref()
+            .filter(|_| dpop)
+            .map(|nonces| nonces.current(self.now()));
         Refusal::denied(denied, &challenges, nonce)
     }
 }

@@ -110,4 +110,17 @@ async fn failed_authorization_is_a_warning_and_a_first_request_is_not() {
     );
     let warned = kept.text().lines().filter(|line| line.contains("path=\"/metrics\"")).count();
     assert_eq!(warned, 1);
+    // Clients that have only begun to log in hide no warning, although the reason is the same.
+    for _ in 0..40 {
+        guarded.ask(&[]).await;
+    }
+    let begun = || kept.text().matches("a token is needed here").count();
+    assert!(begun() < 40, "their lines are limited");
+    assert_eq!(guarded.ask(&[("Authorization", &expired)]).await.status, 401);
+    assert_eq!(
+        kept.text().matches("WARN refmcp::http: refused address=127.0.0.1").count(),
+        4,
+        "{}",
+        kept.text()
+    );
 }

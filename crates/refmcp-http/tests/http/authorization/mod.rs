@@ -15,6 +15,7 @@ mod tokens;
 use std::sync::Arc;
 
 use refmcp_http::{Options, ResourceServer, ResourceServerOptions};
+use refmcp_server::transport::clock::Clock;
 use refmcp_testkit::log::LeakWatch;
 use serde_json::{Value, json};
 use url::Url;
@@ -45,7 +46,11 @@ impl Guarded {
         let fetch = issuers.clone();
         let site = Site::open_at(|address| {
             let resource = Url::parse(&format!("http://{address}/mcp")).unwrap();
-            let resource_server = ResourceServer::new(resource, ISSUER, fetch).trust_issuer(OTHER_ISSUER);
+            // It follows tokio's time, which tests stop and move.
+            let clock = Clock::new();
+            let resource_server = ResourceServer::new(resource, ISSUER, fetch)
+                .trust_issuer(OTHER_ISSUER)
+                .clock(move || clock.now().as_millis() / 1000);
             Options { resource_server: Some(change(resource_server)), ..options }
         })
         .await;

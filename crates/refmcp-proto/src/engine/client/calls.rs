@@ -13,7 +13,9 @@ use super::io::{
 };
 use super::server_requests::PendingRequest;
 use super::{ClientEngine, encode_request, exchange_of};
+use crate::engine::report::ReportFindings;
 use crate::engine::{CallId, ExchangeId};
+use crate::finding::Finding;
 use crate::jsonrpc::{Response, ResultMembers, RpcError, excerpt, without_place};
 use crate::model::{InputRequiredResult, ResultType};
 use crate::revision::{Lifecycle, Method, Revision};
@@ -175,11 +177,9 @@ impl ClientEngine {
         // A response to a request that is over comes too late, which breaks no rule.
         let Some(id) = self.call_of(exchange) else { return };
         if from.is_some_and(|from| from != exchange) {
-            self.report(
-                &rule::HTTP_14,
-                "an answer on the stream of another request",
-                "send it on the stream of its own request",
-            );
+            let rule = if self.is_stateless() { &rule::MHTTP_04 } else { &rule::HTTP_14 };
+            let expected = "send it on the stream of its own request";
+            self.report_if_ruled(Finding::new(rule, "an answer on the stream of another request", expected));
         }
         self.reopened = false;
         match response.result {
@@ -204,12 +204,8 @@ impl ClientEngine {
     fn check_tool_result(&mut self, id: CallId, members: &ResultMembers<'_>) {
         let is_tool = self.calls.get(&id).is_some_and(|call| *call.method == *Method::CallTool.name());
         if is_tool && members.structured_content && !members.content {
-            self.report(
-                &rule::TOOL_07,
-                "a tool result with structuredContent and without content, which it must have",
-                "repeat the data as \
-                 text in content",
-            );
+            let what = "a tool result with structuredContent and without content, which it must have";
+            self.report_if_ruled(Finding::new(&rule::TOOL_07, what, "repeat the data as text in content"));
         }
     }
 

@@ -19,6 +19,7 @@ use super::io::{CallError, ClientMessage, ClientMessageKind, ClientOutput, OpenE
 use super::negotiation::{Attempt, AttemptOutcome};
 use super::{ClientEngine, ONLY_MESSAGES, id_of};
 use crate::engine::ExchangeId;
+use crate::engine::report::ReportFindings;
 use crate::jsonrpc::{encode, excerpt};
 use crate::model::JsonObject;
 use crate::revision::Method;

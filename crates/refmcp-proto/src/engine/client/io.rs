@@ -40,6 +40,12 @@ pub enum ClientOutput {
     Ignored(String),
 }
 
+impl From<Finding> for ClientOutput {
+    fn from(finding: Finding) -> Self {
+        Self::Finding(finding)
+    }
+}
+
 /// A message of the client.
 #[derive(Debug, Clone)]
 pub struct ClientMessage {

@@ -22,7 +22,6 @@ mod negotiation;
 mod notifications;
 mod server_requests;
 
-use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -34,11 +33,12 @@ use server_requests::PendingRequest;
 use crate::engine::CallId;
 use crate::engine::FastHash;
 use crate::engine::message_checks;
-use crate::finding::{Finding, Findings};
+use crate::engine::report::ReportFindings;
+use crate::finding::Findings;
 use crate::jsonrpc::{Incoming, Message, RequestId, decode, encode, excerpt};
 use crate::model::CancelledParams;
-use crate::revision::{Lifecycle, NotificationMethod, Rules};
-use crate::rule::{self, Rule};
+use crate::revision::{Lifecycle, NotificationMethod, Revision, Rules};
+use crate::rule;
 use crate::time::Timestamp;
 
 pub use super::ExchangeId;
@@ -161,8 +161,8 @@ impl ClientEngine {
     /// Takes in a message of the server.
     pub fn message(&mut self, now: Timestamp, from: Option<ExchangeId>, message: Message<'_>) {
         self.message_received();
-        for finding in message_checks::server_message(&message) {
-            self.record_finding(finding);
+        for finding in message_checks::server_message(&message, self.peer_revision()) {
+            self.report_if_ruled(finding);
         }
         match message {
             Message::Response(response) => self.response(now, from, response),
@@ -257,20 +257,17 @@ impl ClientEngine {
     fn wake_at(&mut self, at: Timestamp) {
         self.next_deadline = Some(self.next_deadline.map_or(at, |next| next.min(at)));
     }
+}
 
-    fn report(
-        &mut self,
-        rule: &'static Rule,
-        what: impl Into<Cow<'static, str>>,
-        expected: impl Into<Cow<'static, str>>,
-    ) {
-        self.record_finding(Finding::new(rule, what, expected));
+impl ReportFindings for ClientEngine {
+    type Output = ClientOutput;
+
+    fn peer_revision(&self) -> Option<Revision> {
+        self.server().map(|server| server.rules().revision)
     }
 
-    fn record_finding(&mut self, finding: Finding) {
-        if self.findings.record(&finding) {
-            self.outputs.push_back(ClientOutput::Finding(finding));
-        }
+    fn reported(&mut self) -> (&mut Findings, &mut VecDeque<ClientOutput>) {
+        (&mut self.findings, &mut self.outputs)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::handshake::Phase;
 use super::io::{CallResult, ClientOutput};
 use super::{ClientEngine, exchange_of};
+use crate::engine::report::ReportFindings;
 use crate::engine::{CallId, ExchangeId};
 use crate::jsonrpc::{Notification, RequestId, without_place};
 use crate::model::ServerNotification;

@@ -5,7 +5,9 @@ use serde_json::Value;
 use super::config::TransportKind;
 use super::io::{ClientMessage, ClientMessageKind, ClientOutput, OpenError, ServerRequest, ServerRequestId};
 use super::{ClientEngine, exchange_of, handshake::Phase};
+use crate::engine::report::ReportFindings;
 use crate::engine::{CallId, ExchangeId};
+use crate::finding::Finding;
 use crate::jsonrpc::encode::{self, ResponseId};
 use crate::jsonrpc::{Request, RequestId, RpcError, excerpt};
 use crate::model::{ElicitParams, InputRequest, JsonObject};
@@ -93,7 +95,9 @@ impl ClientEngine {
         if !self.supports(&input) {
             let what = format!("its request {}, which this client did not offer to answer", request.method);
             self.outputs.push_back(ClientOutput::Ignored(what.clone()));
-            self.report(&rule::LIFE_08, what, "send only what the client's capabilities declare");
+            // The oldest revisions only recommend this.
+            let expected = "send only what the client's capabilities declare";
+            self.report_if_ruled(Finding::new(&rule::LIFE_08, what, expected));
             return Err(RpcError::method_not_found(&request.method));
         }
         if self.server_requests.len() >= self.config.max_server_requests {

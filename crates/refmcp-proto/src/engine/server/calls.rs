@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{ReplyTo, ServerEngine, read_params};
 use crate::engine::FastHash;
+use crate::engine::report::ReportFindings;
 use crate::engine::{
     CallFailure, CallId, Dispatch, DuplicateIds, ExchangeId, HandlerOutcome, Output, Policy, ReplayState,
     RequestStateUse, SharedOutput,
@@ -187,7 +188,7 @@ impl ServerEngine {
         let listening = self.listeners.iter().any(|listener| listener.to.id == *id);
         if self.calls.has(id) || listening || self.early_requests.iter().any(|early| early.id == *id) {
             let what = format!("id {} is already in flight", excerpt(&id.to_string()));
-            let rule = if self.phase.peer().is_some() { &rule::RPC_03 } else { &rule::RPC_04 };
+            let rule = if self.stateless_message { &rule::RPC_04 } else { &rule::RPC_03 };
             self.report(rule, what, "send each request with an id of its own");
             let refused = "a request with this id is already in flight";
             return match self.config.policy.duplicate_ids {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{ReplyTo, ServerEngine, SessionFacts, read_params};
+use crate::engine::report::ReportFindings;
 use crate::engine::{EarlyRequests, ExchangeId, Policy};
 use crate::jsonrpc::{Message, Params, Request, RequestId, RpcError, excerpt};
 use crate::model::{DiscoverResult, InitializeParams, InitializeResult};

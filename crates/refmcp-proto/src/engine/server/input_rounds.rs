@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::ServerEngine;
 use super::calls::input_closed_error;
+use crate::engine::report::ReportFindings;
 use crate::engine::{
     CallFailure, CallId, EngineConfig, InputOutcome, KeyedInputRequest, MessageKind, MessageTarget, Output,
     ReplayState, SharedOutput,
@@ -161,12 +162,8 @@ impl ServerEngine {
     /// Takes a response of the client.
     pub(super) fn response(&mut self, response: Response<'_>) {
         let Some(id) = response.id else {
-            let error = response.result.err().map(|error| excerpt(&error.message)).unwrap_or_default();
-            return self.report(
-                &rule::RPC_05,
-                format!("an error without an id: {error}"),
-                "send the id of the request that it answers",
-            );
+            let expected = "send the id of the request that it answers";
+            return self.report(&rule::RPC_05, "an error without an id", expected);
         };
         let outcome = match response.result {
             Ok(text) => serde_json::from_str(text).map_or_else(

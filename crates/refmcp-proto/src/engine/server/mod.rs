@@ -30,12 +30,12 @@ mod responses;
 mod routing;
 mod subscriptions;
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::EngineConfig;
 use super::io::{CallId, ExchangeId, Output, ReplayState, SharedOutput};
+use super::report::ReportFindings;
 use crate::finding::{Finding, Findings};
 use crate::jsonrpc::{DecodeError, Incoming, Message, RequestId, RpcError, decode};
 use crate::model::LogLevel;
@@ -82,6 +82,8 @@ pub struct ServerEngine {
     subscriptions: BTreeSet<String>,
     listeners: Vec<Listener>,
     keepalive: Keepalive,
+    /// Whether the message that is received names its revision itself.
+    stateless_message: bool,
     findings: Findings,
     outputs: VecDeque<Output>,
     /// The client sends nothing more.
@@ -113,6 +115,7 @@ impl ServerEngine {
             subscriptions: BTreeSet::new(),
             listeners: Vec::new(),
             keepalive: Keepalive::default(),
+            stateless_message: false,
             findings: Findings::default(),
             outputs: VecDeque::new(),
             input_closed: false,
@@ -182,7 +185,7 @@ impl ServerEngine {
     /// Takes in one message.
     pub fn message(&mut self, now: Timestamp, exchange: ExchangeId, message: Message<'_>) {
         self.keepalive.message_received(now, &self.config.timeouts);
-        self.check_message(&message);
+        let outer = self.begin_message(&message);
         match message {
             Message::Request(request) => {
                 let to = ReplyTo { exchange, id: request.id.clone(), batch: None };
@@ -191,6 +194,7 @@ impl ServerEngine {
             Message::Notification(notification) => self.notification(now, &notification),
             Message::Response(response) => self.response(response),
         }
+        self.stateless_message = outer;
     }
 
     /// The client, once it has sent `initialize`.
@@ -249,26 +253,15 @@ impl ServerEngine {
         self.phase.peer().map_or(Revision::LATEST.rules(), |peer| peer.rules())
     }
 
-    fn report(
-        &mut self,
-        rule: &'static Rule,
-        what: impl Into<Cow<'static, str>>,
-        expected: impl Into<Cow<'static, str>>,
-    ) {
-        self.record_finding(Finding::new(rule, what, expected));
-    }
-
     /// Reports the fault of the client that an error answers.
     fn refuse(&mut self, rule: &'static Rule, error: RpcError, expected: &'static str) -> RpcError {
         self.report(rule, error.message.clone(), expected);
         error
     }
 
-    /// Records a finding of the transport, such as a missing header.
+    /// Records a finding of the transport, such as a missing header, if the revision of the session has its rule.
     pub fn record_finding(&mut self, finding: Finding) {
-        if self.findings.record(&finding) {
-            self.outputs.push_back(Output::Finding(finding));
-        }
+        self.report_if_ruled(finding);
     }
 
     /// Tells the other processes of the session, where there are any.
@@ -289,5 +282,21 @@ impl ServerEngine {
 
     fn peer_of(&self, call: CallId) -> Option<&Arc<Peer>> {
         self.calls.get(call).map(|entry| &entry.peer)
+    }
+}
+
+impl ReportFindings for ServerEngine {
+    type Output = Output;
+
+    /// That of the message that is received where it names one, else that of the session.
+    fn peer_revision(&self) -> Option<Revision> {
+        if self.stateless_message {
+            return Some(Revision::LATEST);
+        }
+        self.phase.peer().map(|peer| peer.revision)
+    }
+
+    fn reported(&mut self) -> (&mut Findings, &mut VecDeque<Output>) {
+        (&mut self.findings, &mut self.outputs)
     }
 }

@@ -7,6 +7,8 @@ use super::handshake::Phase;
 use super::request_meta::{self, is_misplaced, log_level, missing_request_meta, progress_token};
 use super::{ReplyTo, ServerEngine};
 use crate::engine::message_checks;
+use crate::engine::report::ReportFindings;
+use crate::finding::Finding;
 use crate::jsonrpc::{DecodeError, Message, Notification, Request, RpcError, code, excerpt, read_member};
 use crate::model::{EmptyResult, SetLevelParams};
 use crate::peer::Peer;
@@ -84,8 +86,10 @@ impl ServerEngine {
         method: Option<Method>,
         request: &Request<'_>,
     ) -> Result<Routed, RpcError> {
-        let meta =
-            request_meta::check_object(&request.params.meta).map_err(|error| self.refuse_meta(error))?;
+        let meta = request_meta::check_object(&request.params.meta).map_err(|error| {
+            let in_session = self.phase.peer().is_some() || method == Some(Method::Initialize);
+            if in_session { self.refuse_session_meta(error) } else { self.refuse_meta(error) }
+        })?;
         if meta.protocol_version.is_some() {
             self.stateless_request(now, to, method, request)
         } else {
@@ -215,16 +219,11 @@ impl ServerEngine {
             _ if rules.lifecycle == Lifecycle::PerRequest => &rule::STATE_16,
             _ => &rule::LIFE_08,
         };
+        let what = if exists { "a method of no declared capability" } else { "a method of another revision" };
+        let what = format!("{what}: {}", method.name());
         // The oldest revisions only recommend this.
-        if rule.revisions.contains(rules.revision) {
-            let what =
-                if exists { "a method of no declared capability" } else { "a method of another revision" };
-            self.report(
-                rule,
-                format!("{what}: {}", method.name()),
-                "send what the revision has and the capabilities declare",
-            );
-        }
+        let expected = "send what the revision has and the capabilities declare";
+        self.report_if_ruled(Finding::new(rule, what, expected));
         Err(error)
     }
 
@@ -234,12 +233,16 @@ impl ServerEngine {
         if error.code == code::UNSUPPORTED_VERSION {
             return error;
         }
-        let rule = if self.phase.peer().is_some() { &rule::RPC_01 } else { &rule::STATE_04 };
         self.refuse(
-            rule,
+            &rule::STATE_04,
             error,
             "send protocolVersion and clientCapabilities in params._meta of every request",
         )
+    }
+
+    /// Reports a `_meta` that no request of a session can have.
+    fn refuse_session_meta(&mut self, error: RpcError) -> RpcError {
+        self.refuse(&rule::RPC_01, error, message_checks::SESSION_META)
     }
 
     fn refuse_token(&mut self, error: RpcError) -> RpcError {
@@ -250,10 +253,10 @@ impl ServerEngine {
         let known = NotificationMethod::known(&notification.method);
         if let (Some(method), Some(peer)) = (known, self.phase.peer())
             && !method.client_may_send(peer.rules())
-            && rule::LIFE_08.revisions.contains(peer.revision)
         {
             let what = format!("a client sends no {}", method.name());
-            self.report(&rule::LIFE_08, what, "send the notifications that clients of this revision have");
+            let expected = "send the notifications that clients of this revision have";
+            self.report_if_ruled(Finding::new(&rule::LIFE_08, what, expected));
         }
         match known {
             Some(NotificationMethod::Initialized) => self.initialized(now),
@@ -284,13 +287,13 @@ impl ServerEngine {
         let batch = self.batches.open(exchange);
         for message in messages {
             if let Ok(message) = &message {
-                self.check_message(message);
+                self.begin_message(message);
             }
             match message {
                 Ok(Message::Request(request)) => {
                     let to = ReplyTo { exchange, id: request.id.clone(), batch: Some(batch) };
                     self.batches.expect_one(batch);
-                    if request.method == Method::Initialize.name() {
+                    if request.method == Method::Initialize.name() && !self.stateless_message {
                         self.report(
                             &rule::RPC_09,
                             "initialize inside a batch",
@@ -305,6 +308,7 @@ impl ServerEngine {
                 Ok(Message::Notification(notification)) => self.notification(now, &notification),
                 Ok(Message::Response(response)) => self.response(response),
                 Err(fault) => {
+                    self.stateless_message = false;
                     self.record_finding(message_checks::malformed(&fault));
                     if fault.needs_response {
                         let json = self.encode_error(fault.id.as_ref(), &fault.error);
@@ -313,14 +317,20 @@ impl ServerEngine {
                 }
             }
         }
+        self.stateless_message = false;
         self.flush_batch(batch);
     }
 
-    /// Reports what is wrong with a message, whether or not it is served.
-    pub(super) fn check_message(&mut self, message: &Message<'_>) {
-        for finding in message_checks::client_message(message) {
-            self.record_finding(finding);
+    /// Reports what is wrong with a message, whether or not it is served. Until the next message, findings are about the
+    /// revision of this one; gives whether the message before named its revision.
+    pub(super) fn begin_message(&mut self, message: &Message<'_>) -> bool {
+        let stateless =
+            matches!(message, Message::Request(request) if request.params.meta.protocol_version.is_some());
+        let before = std::mem::replace(&mut self.stateless_message, stateless);
+        for finding in message_checks::client_message(message, self.peer_revision()) {
+            self.report_if_ruled(finding);
         }
+        before
     }
 
     /// Takes in bytes that are no message.
