@@ -23,6 +23,7 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::call_log::LoggedCall;
 use crate::host::{Event, Host, RequestHandler};
 use crate::response_cache::ResponseCache;
 use crate::transport::{MessageSink, Transport};
@@ -152,6 +153,7 @@ impl ClientDriver {
         if let Some(ready) = self.transport.get().and_then(|transport| transport.ready()) {
             ready.await;
         }
+        let logged = LoggedCall::begin(&method, name.as_ref());
         let (done, ended) = oneshot::channel();
         let id = self.step(|state, now| {
             let id = state.engine.call(now, method, name, params, options);
@@ -160,7 +162,11 @@ impl ClientDriver {
         });
         let mut pending = PendingCall { driver: self, id, ended };
         // The sender is only dropped with the driver, which `self` holds.
-        (&mut pending.ended).await.unwrap_or(Err(CallError::Transport(TransportError::Closed)))
+        let outcome = (&mut pending.ended).await.unwrap_or(Err(CallError::Transport(TransportError::Closed)));
+        if let Some(logged) = logged {
+            logged.end(&outcome);
+        }
+        outcome
     }
 
     /// Sends a notification without parameters.

@@ -27,6 +27,7 @@
 )]
 
 mod builder;
+mod call_log;
 mod client;
 mod clients;
 mod driver;

@@ -12,7 +12,6 @@ use hyper::header::{self, HeaderName};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use refmcp_proto::engine::client::TransportError;
-use refmcp_proto::jsonrpc::excerpt;
 use refmcp_transport::Observed;
 use refmcp_transport::websocket::{Role, WebSocketSettings, derive_accept_key, pipe};
 use tokio::time::timeout;
@@ -21,8 +20,8 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::auth::{Attempts, Authorization, LoginPolicy, TokenManager};
 use crate::http::connection::{Dialer, Stream};
 use crate::http::endpoint::{HttpEndpoint, endpoint_options};
-use crate::http::request::error_response::unauthorized;
-use crate::http::request::{USER_AGENT, observe_request, observe_response, shown};
+use crate::http::request::error_response::{add_reason, refusal};
+use crate::http::request::{USER_AGENT, observe_request, observe_response};
 use crate::http::{Address, AddressScope, UrlError};
 use crate::pipe::PipeTransport;
 use crate::transport::{Connecting, Connector, JsonObject, MessageSink, Transport};
@@ -127,8 +126,15 @@ impl WebSocket {
             };
             let Some((status, headers, scope)) = error.head.as_deref() else { return Err(error.why) };
             let (head, token, policy) = ((*status, headers, *scope), token.as_deref(), LoginPolicy::Allow);
-            if !token_manager.should_retry(head, token, &mut attempts, policy, || None).await? {
-                return Err(error.why);
+            match token_manager.should_retry(head, token, &mut attempts, policy, || None).await {
+                Ok(true) => {}
+                Ok(false) => return Err(error.why),
+                Err(why) => {
+                    return Err(match error.why {
+                        TransportError::Unauthorized { reason, .. } => add_reason(why, reason),
+                        _ => why,
+                    });
+                }
             }
         }
     }
@@ -167,7 +173,7 @@ impl WebSocket {
         observe_response(observed, response.status(), response.headers());
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             let head = Some(Box::new((response.status(), response.headers().clone(), scope)));
-            return Err(HandshakeError { why: refusal(response, observed).await, head });
+            return Err(HandshakeError { why: refused(response, observed).await, head });
         }
         check(response.headers(), &key).map_err(|why| TransportError::Misbehaved(why.to_owned()))?;
         let socket = hyper::upgrade::on(response).await.map_err(|fault| connection_error(&fault))?;
@@ -256,11 +262,7 @@ fn check(headers: &HeaderMap, key: &str) -> Result<(), &'static str> {
 }
 
 /// The error of a server that refuses the handshake.
-async fn refusal(mut response: Response<Incoming>, observed: &Observed) -> TransportError {
-    let status = response.status();
-    if let Some(unauthorized) = unauthorized(status, response.headers()) {
-        return unauthorized;
-    }
+async fn refused(mut response: Response<Incoming>, observed: &Observed) -> TransportError {
     let mut body = Vec::new();
     // An error while reading the error's body is not reported.
     while let Some(Ok(frame)) = response.frame().await {
@@ -272,9 +274,7 @@ async fn refusal(mut response: Response<Incoming>, observed: &Observed) -> Trans
     if !body.is_empty() {
         observed.received(&body);
     }
-    let body = excerpt(String::from_utf8_lossy(&body).trim());
-    let retry_after = shown(response.headers(), &header::RETRY_AFTER).map(Into::into);
-    TransportError::Refused { status: status.as_u16(), error: None, body, retry_after }
+    refusal(response.status(), response.headers(), &body)
 }
 
 fn connection_error(fault: &hyper::Error) -> TransportError {

@@ -179,8 +179,14 @@ async fn every_answer_but_the_right_one_is_refused() {
         }
     }
     let challenge = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Bearer\r\nContent-Length: 0\r\n\r\n";
-    let expected = TransportError::Unauthorized { status: 401, challenge: Some("Bearer".to_owned()) };
-    assert_eq!(answered(challenge).await.unwrap_err(), expected);
+    let expected = |reason: Option<&str>| TransportError::Unauthorized {
+        status: 401,
+        challenge: Some("Bearer".to_owned()),
+        reason: reason.map(Into::into),
+    };
+    assert_eq!(answered(challenge).await.unwrap_err(), expected(None));
+    let told = challenge.replace("0\r\n\r\n", "15\r\n\r\n{\"detail\":\"no\"}");
+    assert_eq!(answered(&told).await.unwrap_err(), expected(Some("no")));
     let moved = answered("HTTP/1.1 302 Found\r\nLocation: ws://evil/\r\nContent-Length: 0\r\n\r\n").await;
     assert!(matches!(moved, Err(TransportError::Refused { status: 302, .. })), "{moved:?}");
     let ok = answered("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi").await;

@@ -259,5 +259,5 @@ impl Login {
 fn challenge_error(refusal: &ChallengeResponse) -> TransportError {
     let challenges: Vec<String> = refusal.challenges.iter().map(ToString::to_string).collect();
     let challenge = (!challenges.is_empty()).then(|| challenges.join(", "));
-    TransportError::Unauthorized { status: refusal.status.as_u16(), challenge }
+    TransportError::Unauthorized { status: refusal.status.as_u16(), challenge, reason: None }
 }

@@ -33,7 +33,7 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(2);
 /// How long to read on from a server that takes no more messages or has exited.
 pub(crate) const READ_ON_WITHIN: Duration = Duration::from_millis(500);
 
-/// How long a line that is no message may lack its end before it is reported: a prompt never gets one.
+/// How long a whole message, or a line that is none, may lack its end before it is reported: a prompt never gets one.
 const LINE_END_WITHIN: Duration = Duration::from_millis(100);
 
 /// How long the rest of a message that has begun may take before that is reported.
@@ -181,6 +181,7 @@ pub(crate) async fn read_messages<R: FrameReader, W: FrameWriter>(
             }
         } else {
             let end_by = match looks_like_a_message(partial) {
+                true if is_whole_message(partial) => Instant::now() + LINE_END_WITHIN,
                 // A long message may come slowly; every part of it counts.
                 true => Instant::now() + REST_WITHIN,
                 false => *since.get_or_insert_with(Instant::now) + LINE_END_WITHIN,
@@ -234,6 +235,15 @@ fn looks_like_a_message(line: &[u8]) -> bool {
         Some((b'[', rest)) => matches!(rest.trim_ascii_start().first(), Some(b'{' | b']')),
         _ => false,
     }
+}
+
+/// True if nothing but the end of the line can follow. A long message that comes in parts is not read again with each.
+fn is_whole_message(line: &[u8]) -> bool {
+    const MAX_READ: usize = 64 << 10;
+    let line = line.trim_ascii_end();
+    line.len() <= MAX_READ
+        && line.ends_with(b"}")
+        && serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
 }
 
 /// The part of a line that is quoted.

@@ -29,7 +29,39 @@ async fn an_authorization_error_has_the_challenge() {
     )
     .await;
     let challenge = Some("Bearer resource_metadata=\"https://x/y\", Basic".to_owned());
-    assert_eq!(why, TransportError::Unauthorized { status: 401, challenge });
+    let reason = Some("no".into());
+    assert_eq!(why, TransportError::Unauthorized { status: 401, challenge, reason });
+}
+
+/// Some servers tell in the body alone why they refuse, each in its own way.
+#[tokio::test]
+async fn the_reason_is_read_from_the_body() {
+    let long = "x".repeat(200);
+    for (body, told) in [
+        (r#"{"error":"invalid_token","error_description":"The token has expired"}"#, "The token has expired"),
+        (r#"{"error":"no key"}"#, "no key"),
+        (r#"{"error":{"code":7,"message":"no key"}}"#, "no key"),
+        (r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no key"}}"#, "no key"),
+        (r#"{"type":"about:blank","title":"Unauthorized","detail":"no key"}"#, "no key"),
+        (r#"{"message":"no\u001b[2J\nkey"}"#, "no\\u{1b}[2J\\nkey"),
+        (" no key\r\n", "no key"),
+        (r#""no key""#, "no key"),
+        (&long, &format!("{}…", "x".repeat(100))),
+    ] {
+        let length = body.len();
+        let why = outcome(&format!("HTTP/1.1 401 X\r\nContent-Length: {length}\r\n\r\n{body}")).await;
+        let reason = Some(told.into());
+        assert_eq!(why, TransportError::Unauthorized { status: 401, challenge: None, reason }, "{body}");
+        let why = outcome(&format!("HTTP/1.1 403 X\r\nContent-Length: {length}\r\n\r\n{body}")).await;
+        assert!(matches!(&why, TransportError::Refused { body, .. } if body == told), "{body}: {why:?}");
+        assert!(why.to_string().contains(told), "{why}");
+    }
+    for body in ["", "<html>no key</html>", "{}", "[1]", r#"{"error":true}"#, r#"{"error":"#, "7"] {
+        let length = body.len();
+        let why = outcome(&format!("HTTP/1.1 401 X\r\nContent-Length: {length}\r\n\r\n{body}")).await;
+        let expected = TransportError::Unauthorized { status: 401, challenge: None, reason: None };
+        assert_eq!(why, expected, "{body}");
+    }
 }
 
 #[tokio::test]

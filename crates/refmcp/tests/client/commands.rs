@@ -69,6 +69,15 @@ fn the_exit_code_says_what_happened() {
     let nowhere = format!("http://127.0.0.1:{}/mcp", free_port());
     let wants_token = answering(|_, _| Answer::empty("401 Unauthorized\r\nWWW-Authenticate: Bearer"));
     let wants_token = format!("{wants_token}/mcp");
+    let gives_reasons = answering(|request, _| {
+        let status = if request.path == "/mcp" { "401 Unauthorized" } else { "403 Forbidden" };
+        Answer::json(
+            status,
+            &json!({ "error": "denied", "error_description": "the key\u{1b}[2J is too old" }),
+        )
+    });
+    let (no_token, forbidden) = (format!("{gives_reasons}/mcp"), format!("{gives_reasons}/other"));
+    let no_socket = no_token.replace("http", "ws");
     for (words, code, said) in [
         (&["call", &url, "echo", "message=hi"][..], 0, ""),
         (&["call", &url, "echo"], 1, "message: missing"),
@@ -82,6 +91,14 @@ fn the_exit_code_says_what_happened() {
         (&["list", "--", "/no/such/program"], 4, "/no/such/program"),
         (&["list", "--", "false"], 4, "exit status"),
         (&["list", &wants_token], 3, "to log in: refmcp auth login http://"),
+        (&["list", &no_token], 3, "; the server says: the key\\u{1b}[2J is too old; to log in"),
+        (&["list", &no_socket], 3, "; the server says: the key\\u{1b}[2J is too old; to log in"),
+        (
+            &["list", &no_token, "-H", "Authorization: Bearer x"],
+            3,
+            "(status 401): the key\\u{1b}[2J is too old; to log in",
+        ),
+        (&["list", &forbidden], 4, "refused with status 403: the key\\u{1b}[2J is too old"),
         (&["call", &url, "fail"], 5, ""),
     ] {
         let came = user.run(words);
@@ -293,4 +310,22 @@ fn output_that_is_not_read_is_no_error() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn at_info_every_request_is_logged_without_its_arguments() {
+    let user = User::new();
+    let ended = user.with_stdio(&["call", "echo", "message=hush", "--log", "info"]);
+    assert_eq!((ended.code, ended.out.as_str()), (0, "hush\n"), "{ended:?}");
+    let logged = |line: &&str| line.contains("refmcp::calls");
+    let lines: Vec<&str> = ended.err.lines().filter(logged).collect();
+    let [list, call] = lines[..] else { panic!("{ended:?}") };
+    assert!(list.contains(r#"method="tools/list" seconds="#), "{list}");
+    assert!(call.contains(r#"method="tools/call" subject="echo" seconds="#), "{call}");
+    assert!(call.contains(r#"ending="done""#) && !ended.err.contains("hush"), "{call}");
+    let ended = user.with_stdio(&["raw", "no/such", "--log", "refmcp::calls=info"]);
+    assert!(
+        ended.err.contains(r#"method="no/such""#) && ended.err.contains(r#"ending="failed""#),
+        "{ended:?}"
+    );
 }

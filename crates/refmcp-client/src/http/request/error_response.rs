@@ -4,6 +4,7 @@ use hyper::header::{self, HeaderValue};
 use hyper::{HeaderMap, StatusCode};
 use refmcp_proto::engine::client::TransportError;
 use refmcp_proto::jsonrpc::{Incoming, Limits, Message, RpcError, decode, excerpt};
+use serde_json::Value;
 
 use super::headers::{ContentType, shown};
 use crate::http::connection::HttpResponse;
@@ -17,14 +18,34 @@ const MAX_CHALLENGE: usize = 8 << 10;
 /// one.
 pub(crate) async fn refused(mut response: HttpResponse, session: Option<&HeaderValue>) -> TransportError {
     let status = response.status;
-    if let Some(unauthorized) = unauthorized(status, &response.headers) {
-        response.discard().await;
-        return unauthorized;
-    }
     if status == StatusCode::NOT_FOUND && session.is_some() {
         response.discard().await;
         return TransportError::SessionLost;
     }
+    let headers = std::mem::take(&mut response.headers);
+    refusal(status, &headers, &beginning(response).await)
+}
+
+/// The same error for want of authorization, with the reason that the body of the response tells.
+pub(crate) async fn with_reason(why: TransportError, response: HttpResponse) -> TransportError {
+    add_reason(why, reason_in(&beginning(response).await).map(Into::into))
+}
+
+/// The same error for want of authorization, with the reason that the server tells.
+pub(crate) fn add_reason(why: TransportError, reason: Option<Box<str>>) -> TransportError {
+    match (why, reason) {
+        (TransportError::Unauthorized { status, challenge, reason: None }, reason) => {
+            TransportError::Unauthorized { status, challenge, reason }
+        }
+        (TransportError::NotAuthorized { why }, Some(reason)) => {
+            TransportError::NotAuthorized { why: format!("{why}; the server says: {reason}") }
+        }
+        (other, _) => other,
+    }
+}
+
+/// The beginning of a body, which is read no further.
+async fn beginning(mut response: HttpResponse) -> Vec<u8> {
     let body = response.body.beginning(MAX_BODY).await;
     if body.len() < MAX_BODY {
         response.body.finish();
@@ -32,10 +53,39 @@ pub(crate) async fn refused(mut response: HttpResponse, session: Option<&HeaderV
     if !body.is_empty() {
         response.observed.received(&body);
     }
-    let error = error_in(&body);
-    let body = excerpt(String::from_utf8_lossy(&body).trim());
-    let retry_after = shown(&response.headers, &header::RETRY_AFTER).map(Into::into);
+    body
+}
+
+/// The error of a response with this head, whose body begins like this.
+pub(crate) fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> TransportError {
+    let (challenge, reason) = (challenge(headers), reason_in(body));
+    // Without a challenge, 403 is a refusal of another kind, which the body explains.
+    if status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN && challenge.is_some() {
+        let reason = reason.map(Into::into);
+        return TransportError::Unauthorized { status: status.as_u16(), challenge, reason };
+    }
+    let error = error_in(body);
+    let body = reason.unwrap_or_else(|| excerpt(String::from_utf8_lossy(body).trim()));
+    let retry_after = shown(headers, &header::RETRY_AFTER).map(Into::into);
     TransportError::Refused { status: status.as_u16(), error, body, retry_after }
+}
+
+/// The reason that the body of an error tells for people: a member of JSON, by the names of OAuth, of JSON-RPC, of problem
+/// details (RFC 9457) and of common frameworks, or a plain text. A page of HTML has too much around it.
+fn reason_in(body: &[u8]) -> Option<String> {
+    const NAMES: [&str; 6] = ["error_description", "detail", "message", "error", "title", "reason"];
+    let reason = match serde_json::from_slice::<Value>(body) {
+        Ok(Value::String(text)) => text,
+        Ok(Value::Object(members)) => NAMES.iter().find_map(|name| match members.get(*name)? {
+            Value::String(text) => Some(text.clone()),
+            Value::Object(error) => error.get("message")?.as_str().map(str::to_owned),
+            _ => None,
+        })?,
+        Ok(_) => return None,
+        Err(_) => String::from_utf8_lossy(body).into_owned(),
+    };
+    let reason = reason.trim();
+    (!reason.is_empty() && !reason.starts_with(['<', '{', '['])).then(|| excerpt(reason))
 }
 
 fn error_in(body: &[u8]) -> Option<RpcError> {
@@ -43,15 +93,6 @@ fn error_in(body: &[u8]) -> Option<RpcError> {
         Ok(Incoming::One(Message::Response(response))) => response.result.err(),
         _ => None,
     }
-}
-
-/// The error of a response that asks for authorization. Without a challenge, 403 is a refusal of another kind, which the
-/// body explains.
-pub(crate) fn unauthorized(status: StatusCode, headers: &HeaderMap) -> Option<TransportError> {
-    let challenge = challenge(headers);
-    let unauthorized =
-        status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN && challenge.is_some();
-    unauthorized.then(|| TransportError::Unauthorized { status: status.as_u16(), challenge })
 }
 
 fn challenge(headers: &HeaderMap) -> Option<String> {

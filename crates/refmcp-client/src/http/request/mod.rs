@@ -7,6 +7,6 @@ mod requester;
 mod tasks;
 
 pub use headers::HeaderError;
-pub(crate) use headers::{ContentType, USER_AGENT, event_id, is_reserved, shown};
+pub(crate) use headers::{ContentType, USER_AGENT, event_id, is_reserved};
 pub(crate) use requester::{HttpRequest, HttpRequester, observe_request, observe_response};
 pub(crate) use tasks::SendOrder;

@@ -16,6 +16,7 @@ use refmcp_transport::observer::{Direction, Observed, StartLine, StreamId};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
+use super::error_response::with_reason;
 use super::headers::{HeaderTemplates, PROTOCOL_VERSION, SESSION_ID, session_id, shown};
 use super::tasks::{self, MessageTasks, SendOrder};
 use crate::auth::{Attempts, LoginPolicy, TokenManager};
@@ -183,10 +184,11 @@ impl HttpRequester {
             let response = self.send(patience, &request, with_token).await?;
             let head = (response.status, &response.headers, response.scope);
             let version = || (request.headers)().remove(PROTOCOL_VERSION);
-            if !token_manager.should_retry(head, token.as_deref(), &mut attempts, policy, version).await? {
-                return Ok(response);
+            match token_manager.should_retry(head, token.as_deref(), &mut attempts, policy, version).await {
+                Ok(true) => response.discard().await,
+                Ok(false) => return Ok(response),
+                Err(why) => return Err(with_reason(why, response).await),
             }
-            response.discard().await;
         }
     }
 

@@ -133,7 +133,7 @@ async fn a_header_that_was_set_by_hand_goes_before() {
     let (transport, mut sink) = connect(&server.header("Authorization", "Bearer mine").unwrap()).await;
     transport.clone().send(request(1, "ping", ALONE));
     let (_, why) = sink.ended().await;
-    assert!(matches!(why, TransportError::Unauthorized { status: 401, challenge: Some(_) }), "{why:?}");
+    assert!(matches!(why, TransportError::Unauthorized { status: 401, challenge: Some(_), .. }), "{why:?}");
     assert_eq!((user.visits(), tokens(&servers, "/mcp")), (0, vec![Some("Bearer mine".to_owned())]));
 }
 

@@ -52,7 +52,7 @@ async fn what_is_not_granted_is_not_asked_for_again_and_again() {
     let (transport, mut sink) = connect(&servers.server(&Authorization::new(user.clone()))).await;
     transport.clone().send(request(1, "tools/call", ALONE));
     let (_, why) = sink.ended().await;
-    let TransportError::Unauthorized { status: 403, challenge: Some(challenge) } = why else {
+    let TransportError::Unauthorized { status: 403, challenge: Some(challenge), .. } = why else {
         panic!("{why:?}")
     };
     assert!(challenge.contains("tools:call"));
@@ -69,7 +69,7 @@ async fn a_server_that_refuses_every_token_is_left_after_three() {
     let (transport, mut sink) = connect(&servers.server(&authorization)).await;
     transport.clone().send(request(1, "tools/list", ALONE));
     let (_, why) = sink.ended().await;
-    assert!(matches!(why, TransportError::Unauthorized { status: 401, challenge: Some(_) }), "{why:?}");
+    assert!(matches!(why, TransportError::Unauthorized { status: 401, challenge: Some(_), .. }), "{why:?}");
     // Before each login but the first it is asked whether the client is still known.
     assert_eq!((servers.came_to("/mcp").len(), servers.grants().len(), user.visits()), (4, 5, 3));
 }

@@ -17,7 +17,7 @@ use super::config::TransportKind;
 use super::handshake::Phase;
 use super::io::{CallError, ClientMessage, ClientMessageKind, ClientOutput, OpenError, TransportError};
 use super::negotiation::{Attempt, AttemptOutcome};
-use super::{ClientEngine, ONLY_MESSAGES, id_of};
+use super::{ClientEngine, ONLY_MESSAGES, ONLY_MESSAGES_IN_PIPE, id_of};
 use crate::engine::ExchangeId;
 use crate::engine::report::ReportFindings;
 use crate::jsonrpc::{encode, excerpt};
@@ -238,7 +238,7 @@ impl ClientEngine {
     fn ignore(&mut self, rule: &'static Rule, what: String) {
         self.outputs.push_back(ClientOutput::Ignored(what.clone()));
         let expected =
-            if rule.id == rule::RPC_05.id { "repeat the id of the request" } else { ONLY_MESSAGES };
+            if rule.id == rule::RPC_05.id { "repeat the id of the request" } else { ONLY_MESSAGES_IN_PIPE };
         self.report(rule, what, expected);
     }
 }

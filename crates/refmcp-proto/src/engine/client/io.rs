@@ -198,6 +198,8 @@ pub enum TransportError {
         status: u16,
         /// The challenge, from `WWW-Authenticate`.
         challenge: Option<String>,
+        /// The reason that the body tells, in short; the challenge may have a better one.
+        reason: Option<Box<str>>,
     },
     /// The server requires authorization, and getting a token has failed.
     #[error("not authorized: {why}")]

@@ -272,7 +272,10 @@ impl ReportFindings for ClientEngine {
 }
 
 /// What is expected of a server whose output is not readable.
-const ONLY_MESSAGES: &str = "send JSON-RPC 2.0 messages alone, and logs to standard error";
+const ONLY_MESSAGES: &str = "send JSON-RPC 2.0 messages alone";
+
+/// The same where the output may be a program's.
+const ONLY_MESSAGES_IN_PIPE: &str = "send JSON-RPC 2.0 messages alone, and logs to standard error";
 
 fn id_of(exchange: ExchangeId) -> RequestId {
     RequestId::Integer(exchange.0.cast_signed())

@@ -243,7 +243,7 @@ mod tests {
             error(-32022, &["2099-01-01"]),
             refused(500, None),
             refused(400, Some(-32020)),
-            AttemptOutcome::Wire(TransportError::Unauthorized { status: 401, challenge: None }),
+            AttemptOutcome::Wire(TransportError::Unauthorized { status: 401, challenge: None, reason: None }),
             AttemptOutcome::Wire(TransportError::Unreachable("gone".into())),
         ] {
             let step = after_discover(VersionPolicy::Auto, TransportKind::Http, false, hopeless.clone());

@@ -99,15 +99,15 @@ fn capability(method: &str, declared: &ServerCapabilities) -> Option<(&'static s
 
 /// What a server says is wrong with a token, or the scopes that it wants where a token is not enough.
 fn wanted(why: &TransportError) -> String {
-    let TransportError::Unauthorized { challenge: Some(challenge), .. } = why else { return String::new() };
-    let challenges = Challenge::parse_all(challenge);
+    let TransportError::Unauthorized { challenge, reason, .. } = why else { return String::new() };
+    let challenges = Challenge::parse_all(challenge.as_deref().unwrap_or_default());
+    let named = |name| challenges.iter().find_map(|one| one.get(name));
     let mut about_scopes = challenges.iter().filter(|one| one.get("error") == Some("insufficient_scope"));
-    let named = about_scopes.find_map(|one| one.get("scope"));
-    match Scopes::parse_leniently(named.unwrap_or_default()) {
+    let scopes = about_scopes.find_map(|one| one.get("scope")).unwrap_or_default();
+    match Scopes::parse_leniently(scopes) {
         scopes if scopes.is_empty() => {
-            let reason =
-                |one: &Challenge| one.get("error_description").or(one.get("error")).map(str::to_owned);
-            challenges.iter().find_map(reason).map(|reason| format!(": {reason}")).unwrap_or_default()
+            let told = named("error_description").or(reason.as_deref()).or(named("error"));
+            told.map(|told| format!(": {told}")).unwrap_or_default()
         }
         scopes => format!(": it wants a token for {scopes}"),
     }
@@ -129,11 +129,11 @@ mod tests {
 
     #[test]
     fn a_refused_token_says_why_or_for_what_it_should_be() {
-        let unauthorized = |challenge: &str| {
-            let challenge = Some(challenge.to_owned());
-            CallError::Transport(TransportError::Unauthorized { status: 403, challenge })
+        let unauthorized = |challenge: &str, reason: Option<&str>| {
+            let (challenge, reason) = (Some(challenge.to_owned()), reason.map(Into::into));
+            CallError::Transport(TransportError::Unauthorized { status: 403, challenge, reason })
         };
-        let said = |challenge: &str| of_request(&unauthorized(challenge).into()).to_string();
+        let said = |challenge: &str| of_request(&unauthorized(challenge, None).into()).to_string();
         let fault = said("Basic, Bearer error=\"insufficient_scope\", scope=\"a b\"");
         assert_eq!(fault, "the server wants authorization (status 403): it wants a token for a b");
         let fault = said("Basic, Bearer error=\"invalid_token\", error_description=\"it is over\"");
@@ -142,6 +142,14 @@ mod tests {
         assert_eq!(fault, "the server wants authorization (status 403): insufficient_scope");
         for other in ["Bearer scope=\"a\"", "Bearer", ""] {
             assert_eq!(said(other), "the server wants authorization (status 403)", "{other}");
+        }
+        for (challenge, told) in [
+            ("Bearer", "in the body"),
+            ("Bearer error=\"invalid_token\"", "in the body"),
+            ("Bearer error_description=\"in the head\"", "in the head"),
+        ] {
+            let fault = of_request(&unauthorized(challenge, Some("in the body")).into()).to_string();
+            assert_eq!(fault, format!("the server wants authorization (status 403): {told}"));
         }
     }
 }
