@@ -282,7 +282,7 @@ impl Shell {
         let history = self.history.lock();
         let lines: Vec<String> = history.shown().collect();
         Printer::new(&self.shared)
-            .show(&lines, |_| lines.iter().map(|line| format!("{}\n", one_line(line))).collect())
+            .show(&lines, |_| lines.iter().map(|line| format!("{}\n", one_line(line))).collect::<String>())
     }
 }
 

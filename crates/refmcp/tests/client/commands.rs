@@ -22,7 +22,7 @@ fn every_command_reaches_every_transport() {
         for (words, expected) in [
             (&["call", target, "sum", "a=1", "b=2.5"][..], "{\"total\":3.5}\n"),
             (&["read", target, "file:///notes/todo.txt"], "- [ ] water the plants\n"),
-            (&["prompt", target, "code_review", "code=x"], "user:\n"),
+            (&["prompt", target, "code_review", "code=x"], "Please review this Python code:\nx\n"),
             (&["complete", "--prompt", "code_review", target, "language=ru"], "rust\n"),
             (&["list", "tools", target], "sum  Sum\n"),
             (&["list", target], "PROMPTS\n"),

@@ -1,15 +1,14 @@
 //! Where results go: as text for people, as one JSON document, or nowhere because every message is printed anyway.
 
-use std::io::{self, IsTerminal};
-
 use anyhow::Result;
 use serde::Serialize;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
 use serde_json::value::RawValue;
 
 use crate::args::{OutputFormat, SharedOptions};
-use crate::ui::output::print;
-use crate::ui::render::View;
+use crate::ui::output::{print, print_aside};
+use crate::ui::redact::masked;
+use crate::ui::render::{Rendered, View};
 
 /// How results are shown.
 #[derive(Debug, Clone)]
@@ -24,9 +23,17 @@ impl Printer {
     }
 
     /// Shows a result.
-    pub(crate) fn show(&self, result: &impl Serialize, text: impl FnOnce(&View) -> String) -> Result<()> {
+    pub(crate) fn show<T: Into<Rendered>>(
+        &self,
+        result: &impl Serialize,
+        text: impl FnOnce(&View) -> T,
+    ) -> Result<()> {
         match self.output {
-            OutputFormat::Text => write(text(&self.view).as_bytes()),
+            OutputFormat::Text => {
+                let Rendered { text, notes } = text(&self.view).into();
+                print_aside(&masked(&notes));
+                write(text.as_bytes())
+            }
             OutputFormat::Json => {
                 write(format!("{}\n", laid_out(&serde_json::to_string(result)?)).as_bytes())
             }
@@ -36,13 +43,13 @@ impl Printer {
     }
 
     /// Shows a result whose bytes may be wanted as they are, by a program that reads them.
-    pub(crate) fn show_bytes(
+    pub(crate) fn show_bytes<T: Into<Rendered>>(
         &self,
         result: &impl Serialize,
         bytes: Option<Vec<u8>>,
-        text: impl FnOnce(&View) -> String,
+        text: impl FnOnce(&View) -> T,
     ) -> Result<()> {
-        match bytes.filter(|_| self.output == OutputFormat::Text && !io::stdout().is_terminal()) {
+        match bytes.filter(|_| self.output == OutputFormat::Text && self.view.is_piped) {
             Some(bytes) => write(&bytes),
             None => self.show(result, text),
         }

@@ -1,60 +1,71 @@
 //! The blocks that results and messages are made of.
 
-use refmcp_proto::model::{ContentBlock, Resource, ResourceBody, ResourceContents};
+use refmcp_proto::model::{ContentBlock, JsonObject, Resource, ResourceBody, ResourceContents};
 use serde_json::Value;
 
-use super::View;
 use super::lists::bytes;
+use super::{Rendered, View};
 use crate::ui::render::media::Shown;
 use crate::ui::text::{indent, multi_line, one_line};
 
 /// How deep blocks within blocks are shown.
 const DEEPEST: usize = 4;
 
-/// One block, ending in a line break.
-pub(crate) fn content(block: &ContentBlock, view: &View) -> String {
-    nested(block, view, 0)
+/// Adds one block, which is at this path of the result, ending in a line break.
+pub(super) fn content(out: &mut Rendered, block: &ContentBlock, path: &str, view: &View) {
+    nested(out, block, path, view, 0);
 }
 
-fn nested(block: &ContentBlock, view: &View, depth: usize) -> String {
+fn nested(out: &mut Rendered, block: &ContentBlock, path: &str, view: &View, depth: usize) {
     match block {
-        ContentBlock::Text(block) => lines(&multi_line(&block.text)),
-        ContentBlock::Image(block) => media("image", &block.data, &block.mime_type, view),
-        ContentBlock::Audio(block) => media("audio", &block.data, &block.mime_type, view),
-        ContentBlock::ResourceLink(resource) => link(resource, view),
-        ContentBlock::Resource(block) => resource_contents(&block.resource, view),
+        ContentBlock::Text(block) => out.text.push_str(&lines(&multi_line(&block.text))),
+        ContentBlock::Image(block) => {
+            media(out, "image", &block.data, &block.mime_type, &format!("{path}.data"), view);
+        }
+        ContentBlock::Audio(block) => {
+            media(out, "audio", &block.data, &block.mime_type, &format!("{path}.data"), view);
+        }
+        ContentBlock::ResourceLink(resource) => link(out, resource, view),
+        ContentBlock::Resource(block) => {
+            resource_contents(out, &block.resource, &format!("{path}.resource"), view);
+        }
         ContentBlock::ToolUse(block) => {
-            let input = multi_line(&pretty(&Value::Object(block.input.clone()))).into_owned();
-            format!("[calls the tool {}]\n{}\n", one_line(&block.name), indent(&input, "  "))
+            out.note(&format!("[calls the tool {}]", one_line(&block.name)), view);
+            json(out, &block.input, view);
         }
         ContentBlock::ToolResult(block) if depth < DEEPEST => {
             let failed = if block.is_error == Some(true) { ", which failed" } else { "" };
-            let inner: String = block.content.iter().map(|block| nested(block, view, depth + 1)).collect();
-            format!(
-                "[result of the tool call {}{failed}]\n{}\n",
-                one_line(&block.tool_use_id),
-                indent(&inner, "  ")
-            )
+            out.note(&format!("[result of the tool call {}{failed}]", one_line(&block.tool_use_id)), view);
+            let mut inner = Rendered::default();
+            for (at, block) in block.content.iter().enumerate() {
+                nested(&mut inner, block, &format!("{path}.content[{at}]"), view, depth + 1);
+            }
+            out.notes.push_str(&inner.notes);
+            out.text.push_str(&within(&inner.text, view));
         }
-        ContentBlock::ToolResult(_) => "[result of a tool call, nested too deep to be shown]\n".to_owned(),
+        ContentBlock::ToolResult(_) => {
+            out.note("[result of a tool call, nested too deep to be shown]", view);
+        }
         ContentBlock::Unknown(block) => {
-            let shown = multi_line(&pretty(&Value::Object(block.clone()))).into_owned();
-            format!("[content of an unknown kind]\n{}\n", indent(&shown, "  "))
+            out.note("[content of an unknown kind]", view);
+            json(out, block, view);
         }
     }
 }
 
-/// What was read at an address, with the address above it.
-pub(super) fn resource_contents(contents: &ResourceContents, view: &View) -> String {
+/// Adds what was read at an address, with the address above it.
+pub(super) fn resource_contents(out: &mut Rendered, contents: &ResourceContents, path: &str, view: &View) {
     let kind = contents.mime_type.as_deref().map(|kind| format!("  {}", one_line(kind))).unwrap_or_default();
     let address = view.paint.value(&one_line(&contents.uri));
-    let body = match &contents.body {
-        ResourceBody::Text(text) => lines(&multi_line(text)),
+    let what = if view.is_piped { "[resource] " } else { "" };
+    out.note(&format!("{what}{address}{kind}"), view);
+    match &contents.body {
+        ResourceBody::Text(text) => out.text.push_str(&lines(&multi_line(text))),
         ResourceBody::Blob(data) => {
-            media("data", data, contents.mime_type.as_deref().unwrap_or_default(), view)
+            let kind = contents.mime_type.as_deref().unwrap_or_default();
+            media(out, "data", data, kind, &format!("{path}.blob"), view);
         }
-    };
-    format!("{address}{kind}\n{body}")
+    }
 }
 
 /// A value as JSON with line breaks.
@@ -67,33 +78,50 @@ pub(super) fn lines(text: &str) -> String {
     if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
 }
 
-fn link(resource: &Resource, view: &View) -> String {
+fn json(out: &mut Rendered, members: &JsonObject, view: &View) {
+    out.text.push_str(&within(&multi_line(&pretty(&Value::Object(members.clone()))), view));
+}
+
+/// A text below its heading; a program gets the text alone.
+pub(super) fn within(text: &str, view: &View) -> String {
+    if view.is_piped { lines(text) } else { format!("{}\n", indent(text, "  ")) }
+}
+
+fn link(out: &mut Rendered, resource: &Resource, view: &View) {
     let name = one_line(resource.title.as_ref().unwrap_or(&resource.name)).into_owned();
     let kind = resource.mime_type.as_deref().map(|kind| one_line(kind).into_owned());
     let size = resource.size.map(bytes);
     let about = resource.description.as_deref().map(|text| one_line(text).into_owned());
     let notes: Vec<String> = [Some(name), kind, size, about].into_iter().flatten().collect();
-    format!("[link] {}  {}\n", view.paint.value(&one_line(&resource.uri)), notes.join(", "))
+    let address = one_line(&resource.uri);
+    if view.is_piped {
+        // The address is what the block holds.
+        out.text.push_str(&format!("{address}\n"));
+    }
+    out.note(&format!("[link] {}  {}", view.paint.value(&address), notes.join(", ")), view);
 }
 
-fn media(what: &str, data: &str, mime_type: &str, view: &View) -> String {
+/// Adds what is no text. `path` leads to its base64 in the result.
+fn media(out: &mut Rendered, what: &str, data: &str, mime_type: &str, path: &str, view: &View) {
     let kind = one_line(mime_type);
-    match view.media.show(data, mime_type) {
-        Ok(Shown::Inline(sequence)) => format!("{sequence}\n"),
+    let kind = if kind.is_empty() { what.to_owned() } else { format!("{what} {kind}") };
+    let note = match view.media.show(data, mime_type) {
+        Ok(Shown::Inline(sequence)) => sequence,
         Ok(Shown::Saved(path, length)) => {
             let length = bytes(length as u64);
-            format!("[{what} {kind}, {length}] saved to {}\n", view.paint.value(&path.display().to_string()))
+            format!("[{kind}, {length}] saved to {}", view.paint.value(&path.display().to_string()))
         }
         Ok(Shown::LeftOut(length)) => {
             let length = bytes(length as u64);
-            format!("[{what} {kind}, {length}] not shown: no terminal is there; --output json has the data\n")
-        }
-        Err(fault) => {
-            let fault = fault.to_string();
             format!(
-                "[{what} {kind}] {}\n",
-                view.paint.wrong(&format!("cannot be shown: {}", one_line(&fault)))
+                "[{kind}, {length}] is no text and is left out; to save it, add \
+                 -o json | jq -r '{path}' | base64 -d > FILE"
             )
         }
-    }
+        Err(fault) => {
+            let fault = format!("cannot be shown: {}", one_line(&fault.to_string()));
+            format!("[{kind}] {}", view.paint.wrong(&fault))
+        }
+    };
+    out.note(&note, view);
 }

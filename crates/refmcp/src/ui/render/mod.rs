@@ -30,6 +30,32 @@ pub(crate) struct View {
     pub(crate) width: Option<usize>,
     /// What becomes of images and sounds.
     pub(crate) media: Media,
+    /// Whether a program reads it: then only the text of results is for standard output.
+    pub(crate) is_piped: bool,
+}
+
+/// A result as it is shown.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rendered {
+    /// For standard output.
+    pub(crate) text: String,
+    /// What is said about it, for stderr.
+    pub(crate) notes: String,
+}
+
+impl Rendered {
+    /// Says something about what follows: among the text, or beside it where a program reads that.
+    fn note(&mut self, note: &str, view: &View) {
+        let to = if view.is_piped { &mut self.notes } else { &mut self.text };
+        to.push_str(note);
+        to.push('\n');
+    }
+}
+
+impl From<String> for Rendered {
+    fn from(text: String) -> Self {
+        Self { text, notes: String::new() }
+    }
 }
 
 impl View {
@@ -48,12 +74,18 @@ impl View {
                 None
             },
             media: if seen { Media::new(std::env::temp_dir(), inline) } else { Media::left_out() },
+            is_piped: !seen,
         }
     }
 
     #[cfg(test)]
     fn plain(folder: &std::path::Path) -> Self {
-        Self { paint: Paint::PLAIN, width: None, media: Media::new(folder, None) }
+        Self { paint: Paint::PLAIN, width: None, media: Media::new(folder, None), is_piped: false }
+    }
+
+    #[cfg(test)]
+    fn piped() -> Self {
+        Self { paint: Paint::PLAIN, width: None, media: Media::left_out(), is_piped: true }
     }
 }
 

@@ -6,10 +6,10 @@ use refmcp_proto::model::{
 };
 use serde_json::Value;
 
-use super::View;
-use super::content::{content, lines, pretty, resource_contents};
+use super::content::{content, lines, pretty, resource_contents, within};
+use super::{Rendered, View};
 use crate::ui::render::media::decode;
-use crate::ui::text::{indent, multi_line, one_line};
+use crate::ui::text::{multi_line, one_line};
 
 /// What a tool says about itself, each to be read after "says it". None of it is checked.
 pub(crate) fn hints(tool: &Tool) -> Vec<&'static str> {
@@ -39,13 +39,15 @@ pub(crate) fn hints(tool: &Tool) -> Vec<&'static str> {
 }
 
 /// What a tool returned: every text once. That it failed, or returned nothing, is not part of it.
-pub(crate) fn tool_result(result: &CallToolResult, view: &View) -> String {
-    let mut out = String::new();
-    out.extend(result.content.iter().map(|block| content(block, view)));
+pub(crate) fn tool_result(result: &CallToolResult, view: &View) -> Rendered {
+    let mut out = Rendered::default();
+    for (at, block) in result.content.iter().enumerate() {
+        content(&mut out, block, &format!(".content[{at}]"), view);
+    }
     if let Some(structured) = &result.structured_content
         && !repeats(result, structured)
     {
-        out.push_str(&lines(&multi_line(&pretty(structured))));
+        out.text.push_str(&lines(&multi_line(&pretty(structured))));
     }
     out
 }
@@ -89,9 +91,15 @@ fn is_same(one: &Value, other: &Value) -> bool {
 }
 
 /// What was read.
-pub(crate) fn resource(result: &ReadResourceResult, view: &View) -> String {
-    let all: Vec<String> = result.contents.iter().map(|contents| resource_contents(contents, view)).collect();
-    all.join("\n")
+pub(crate) fn resource(result: &ReadResourceResult, view: &View) -> Rendered {
+    let mut out = Rendered::default();
+    for (at, contents) in result.contents.iter().enumerate() {
+        if at > 0 && !view.is_piped {
+            out.text.push('\n');
+        }
+        resource_contents(&mut out, contents, &format!(".contents[{at}]"), view);
+    }
+    out
 }
 
 /// What was read, byte for byte, for an output that is no terminal; `None` unless it is one piece.
@@ -103,20 +111,31 @@ pub(crate) fn exact_bytes(result: &ReadResourceResult) -> Option<Vec<u8>> {
     }
 }
 
-/// The messages of a prompt.
-pub(crate) fn prompt(result: &GetPromptResult, view: &View) -> String {
-    let mut out = String::new();
+/// The messages of a prompt; for a program, their texts.
+pub(crate) fn prompt(result: &GetPromptResult, view: &View) -> Rendered {
+    let mut out = Rendered::default();
     if let Some(description) = &result.description {
-        out.push_str(&view.paint.faint(&one_line(description)));
-        out.push_str("\n\n");
+        out.note(&view.paint.faint(&one_line(description)), view);
+        if !view.is_piped {
+            out.text.push('\n');
+        }
     }
-    for message in &result.messages {
-        let role = match message.role {
-            Role::User => "user",
-            Role::Assistant => "assistant",
-        };
-        let text = content(&message.content, view);
-        out.push_str(&format!("{}\n{}\n", view.paint.strong(&format!("{role}:")), indent(&text, "  ")));
+    let roles = result.messages.iter().map(|message| match message.role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+    });
+    if view.is_piped && result.messages.len() > 1 {
+        let roles = roles.clone().collect::<Vec<_>>().join(", ");
+        out.note(&format!("[messages] {roles}; -o json has each with its role"), view);
+    }
+    for ((at, message), role) in result.messages.iter().enumerate().zip(roles) {
+        let mut inner = Rendered::default();
+        content(&mut inner, &message.content, &format!(".messages[{at}].content"), view);
+        out.notes.push_str(&inner.notes);
+        if !view.is_piped {
+            out.text.push_str(&format!("{}\n", view.paint.strong(&format!("{role}:"))));
+        }
+        out.text.push_str(&within(&inner.text, view));
     }
     out
 }

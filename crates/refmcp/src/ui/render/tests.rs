@@ -13,11 +13,18 @@ use super::*;
 /// An escape that clears the screen, and a character that turns the text around.
 const HOSTILE: &str = "\x1b[2J\u{202e}";
 
-fn shown(render: impl Fn(&View) -> String) -> String {
+fn shown<T: Into<Rendered>>(render: impl Fn(&View) -> T) -> String {
     let folder = tempfile::tempdir().unwrap();
-    let text = render(&View::plain(folder.path()));
+    let Rendered { text, notes } = render(&View::plain(folder.path())).into();
+    assert_eq!(notes, "", "on a terminal, everything is in its place");
     assert!(!text.contains(['\x1b', '\u{202e}']), "{text:?}");
     text.replace(&folder.path().display().to_string(), "FOLDER")
+}
+
+fn block_shown(block: &ContentBlock, view: &View) -> Rendered {
+    let mut out = Rendered::default();
+    content::content(&mut out, block, ".content[0]", view);
+    out
 }
 
 fn schema(value: &serde_json::Value) -> refmcp_proto::model::JsonObject {
@@ -81,7 +88,7 @@ fn every_kind_of_block_is_shown() {
         ),
         (ContentBlock::image("\x1b[2J", "image/png"), "[image image/png] cannot be shown: no base64: "),
     ] {
-        let text = shown(|view| content::content(&block, view));
+        let text = shown(|view| block_shown(&block, view));
         assert!(text.starts_with(expected), "{text}");
     }
     for (block, expected) in [
@@ -89,16 +96,72 @@ fn every_kind_of_block_is_shown() {
         (ContentBlock::audio("aGk=", "audio/wav"), "[audio audio/wav, 2 B] saved to FOLDER/refmcp-"),
         (
             ContentBlock::embedded(ResourceContents::blob("x:y", "aGk=")),
-            "x:y\n[data , 2 B] saved to FOLDER/refmcp-",
+            "x:y\n[data, 2 B] saved to FOLDER/refmcp-",
         ),
         (
             serde_json::from_value(json!({"type": "hologram", "x": HOSTILE})).unwrap(),
             "[content of an unknown kind]\n  {\n",
         ),
     ] {
-        let text = shown(|view| content::content(&block, view));
+        let text = shown(|view| block_shown(&block, view));
         assert!(text.starts_with(expected), "{text}");
     }
+}
+
+#[test]
+fn a_program_gets_the_text_alone() {
+    let blob = ResourceContents::blob("x:y", "aGk=").mime_type("a/b");
+    for (block, text, note) in [
+        (ContentBlock::text("one\ntwo"), "one\ntwo\n", ""),
+        (
+            ContentBlock::link(Resource::new("file:///a", "a").size(10u64)),
+            "file:///a\n",
+            "[link] file:///a  a, 10 B\n",
+        ),
+        (
+            ContentBlock::embedded(ResourceContents::text("file:///b", "text").mime_type("text/plain")),
+            "text\n",
+            "[resource] file:///b  text/plain\n",
+        ),
+        (
+            ContentBlock::embedded(blob.clone()),
+            "",
+            "[resource] x:y  a/b\n[data a/b, 2 B] is no text and is left out; to save it, add \
+             -o json | jq -r '.content[0].resource.blob' | base64 -d > FILE\n",
+        ),
+        (
+            ContentBlock::image("aGk=", "image/png"),
+            "",
+            "[image image/png, 2 B] is no text and is left out; to save it, add \
+             -o json | jq -r '.content[0].data' | base64 -d > FILE\n",
+        ),
+        (
+            ContentBlock::audio("aGk=", "audio/wav"),
+            "",
+            "[audio audio/wav, 2 B] is no text and is left out; to save it, add \
+             -o json | jq -r '.content[0].data' | base64 -d > FILE\n",
+        ),
+        (
+            serde_json::from_value(json!({"type": "hologram"})).unwrap(),
+            "{\n  \"type\": \"hologram\"\n}\n",
+            "[content of an unknown kind]\n",
+        ),
+    ] {
+        let shown = block_shown(&block, &View::piped());
+        assert_eq!((shown.text.as_str(), shown.notes.as_str()), (text, note));
+    }
+    let bad = block_shown(&ContentBlock::image("!", "image/png"), &View::piped());
+    assert!(bad.text.is_empty() && bad.notes.contains("cannot be shown: no base64"), "{bad:?}");
+    let result =
+        GetPromptResult::new(vec![PromptMessage::user("Look:\nhere"), PromptMessage::assistant("Yes")]);
+    let shown = prompt(&result.description("A review"), &View::piped());
+    assert_eq!(shown.text, "Look:\nhere\nYes\n");
+    assert_eq!(shown.notes, "A review\n[messages] user, assistant; -o json has each with its role\n");
+    let mut read = ReadResourceResult::text("file:///a", "alpha");
+    read.contents.push(blob);
+    let shown = resource(&read, &View::piped());
+    assert_eq!(shown.text, "alpha\n");
+    assert!(shown.notes.contains("jq -r '.contents[1].blob'"), "{shown:?}");
 }
 
 #[test]
