@@ -15,6 +15,7 @@ mod subscriptions;
 mod upstream;
 
 use std::io::{Write, stdout};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -26,6 +27,7 @@ use url::Url;
 
 use crate::args::{BridgeListenOptions, UrlTransport, UsageError};
 use crate::command::client::{LastLines, fault};
+use crate::command::reachable::{authority, outgoing_address};
 use gateway::Gateway;
 pub(crate) use gateway::Target;
 pub(crate) use stdio::serve_stdio;
@@ -116,8 +118,7 @@ impl Front<'_> {
     /// The listener, and the address by which clients reach it.
     async fn bind(&self) -> Result<(Listener, String)> {
         let (tls, listener) = (self.tls()?, self.bind_tcp().await?);
-        let port = listener.local_addr().context("no address")?.port();
-        let at = self.shown(port);
+        let at = self.shown(listener.local_addr().context("no address")?);
         let listener = match tls {
             Some(tls) => Listener::tls(listener, tls),
             None => listener.into(),
@@ -130,9 +131,15 @@ impl Front<'_> {
         TcpListener::bind(&at).await.with_context(|| format!("cannot listen on {at}"))
     }
 
-    fn shown(&self, port: u16) -> String {
+    /// A name stays as it was given; an address that stands for all of a machine's is none to connect to.
+    fn shown(&self, address: SocketAddr) -> String {
         let prefix = if self.transport == UrlTransport::Sse { "sse+" } else { "" };
-        format!("{prefix}{}://{}:{port}{}", self.url.scheme(), self.host(), self.url.path())
+        let authority = if address.ip().is_unspecified() {
+            authority(address, &self.listen.allow_host, outgoing_address)
+        } else {
+            format!("{}:{}", self.host(), address.port())
+        };
+        format!("{prefix}{}://{authority}{}", self.url.scheme(), self.url.path())
     }
 
     fn announce(&self, at: &str) {

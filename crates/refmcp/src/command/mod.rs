@@ -4,7 +4,7 @@ pub(crate) mod auth;
 pub(crate) mod client;
 pub(crate) mod install;
 pub(crate) mod log;
-mod reachable;
+pub(crate) mod reachable;
 pub(crate) mod scoped_fetch;
 pub(crate) mod serve;
 pub(crate) mod servers;

@@ -21,6 +21,22 @@ fn every_revision_with_sessions() {
 }
 
 #[test]
+fn the_address_that_is_printed_can_be_connected_to() {
+    let listener = Listener::open("http://0.0.0.0:0/mcp", &CHILD);
+    assert!(!listener.url.contains("0.0.0.0"), "{}", listener.url);
+    listener.session("2025-11-25");
+    let words = [&["--allow-host", "mcp.example"], &CHILD[..]].concat();
+    let listener = Listener::open("ws://0.0.0.0:0/x", &words);
+    assert!(
+        listener.url.starts_with("ws://mcp.example:") && listener.url.ends_with("/x"),
+        "{}",
+        listener.url
+    );
+    let listener = Listener::open("http://localhost:0/mcp", &CHILD);
+    assert!(listener.url.starts_with("http://localhost:"), "{}", listener.url);
+}
+
+#[test]
 fn sessions_are_apart_and_end() {
     let listener = Listener::open(HTTP, &CHILD);
     let (one, other) = ([listener.session("2025-11-25")], [listener.session("2025-11-25")]);
