@@ -25,18 +25,21 @@ fn a_server_that_prints_and_then_works_is_used_with_a_warning() {
 fn a_line_without_an_end_is_reported_at_once() {
     let user = User::new();
     // The server works once the warning is there, so it must come before anything else does.
-    let script = r#"printf '%s > ' "$KEY"; until grep -q 'without an end' err; do sleep 0.05; done; echo; exec "$0" stdio"#;
+    let script =
+        r#"printf '%s > ' "$KEY"; until grep -q 'not ended' err; do sleep 0.05; done; echo; exec "$0" stdio"#;
     let words = ["call", "echo", "message=hi", "--", "KEY=hush-hush-hush", "sh", "-c", script, REFMCP];
     let err = File::create(user.path("err")).unwrap();
     let ended = user.command(&words).stderr(err).output().unwrap();
     let err = fs::read_to_string(user.path("err")).unwrap();
     assert_eq!(ended.stdout, b"hi\n", "{err}");
-    let first = "refmcp: ignored from the server: not a message: a line without an end: *** > \n";
+    let first = "refmcp: the server has begun a line and not ended it: *** > ; waiting for the rest, up to 60 s in all (--timeout)\n";
     assert!(err.starts_with(first) && !err.contains("hush"), "{err}");
     let answers = r#"while read -r line; do printf '{"jsonrpc":"2.0","id":1,"result":{}}'; done"#;
     let ended = user.with_script(&["list", "--timeout", "6"], answers);
-    let first = ended.err.lines().next().unwrap();
-    assert!(first.contains(r#"a line without an end: {"jsonrpc":"2.0","id":1,"result":{}}"#), "{ended:?}");
+    let mut lines = ended.err.lines();
+    let told = r#"not ended it: {"jsonrpc":"2.0","id":1,"result":{}}; waiting for the rest, up to 6 s in all (--timeout)"#;
+    assert!(lines.next().unwrap().contains(told), "{ended:?}");
+    assert!(lines.next().unwrap().contains("must end each message with a line break"), "{ended:?}");
 }
 
 #[test]
@@ -156,4 +159,6 @@ fn a_server_that_ends_no_line_is_given_up_and_quoted() {
     let last = ended.err.lines().last().unwrap();
     let said = "no answer within 2 s; it wrote what is no message: a line without an end: Proceed? ";
     assert!(ended.code == 4 && last.contains(said) && !last.contains("--timeout"), "{ended:?}");
+    let told = "not ended it: Proceed? ; waiting for the rest, up to 2 s in all (--timeout)\n";
+    assert!(ended.err.contains(told), "{ended:?}");
 }

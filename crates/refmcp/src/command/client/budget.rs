@@ -70,6 +70,12 @@ impl Budget {
         format!("no answer within {} s", self.limit().1.as_secs_f64())
     }
 
+    /// How long the server is waited for, and which option says so.
+    pub(crate) fn allowance(&self) -> String {
+        let (option, limit) = self.limit();
+        format!("up to {} s in all ({option})", limit.as_secs_f64())
+    }
+
     /// The option whose time is over, and that time.
     fn limit(&self) -> (&'static str, Duration) {
         if self.spent() >= self.total || self.total <= self.timeout {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use super::budget::Budget;
 use crate::ui::progress::Bars;
 use crate::ui::text::one_line;
 
@@ -13,8 +14,13 @@ const MOST: usize = 5;
 /// How the engine tells of a line that is no message.
 const LINE: &str = "not a message: ";
 
+/// The same of a line that has begun and has no end.
+const UNFINISHED: &str = "a line without an end: ";
+
 const ADVICE: &str =
     "refmcp: a stdio server must write nothing but messages to standard output; log to stderr instead\n";
+
+const ADVICE_ON_ENDS: &str = "refmcp: a stdio server must end each message with a line break, and flush it\n";
 
 /// Tells of input that was left out, up to a limit.
 #[derive(Debug)]
@@ -26,26 +32,38 @@ pub(crate) struct IgnoredInput {
     first_line: Mutex<Option<String>>,
     /// Whether the server is a program whose standard output carries the messages.
     is_program: bool,
+    /// How long the server is waited for.
+    limit: String,
 }
 
 impl IgnoredInput {
-    pub(crate) fn new(bars: &Bars, is_program: bool) -> Self {
+    pub(crate) fn new(bars: &Bars, is_program: bool, budget: &Budget) -> Self {
         let (told, latest, first_line) = (AtomicUsize::new(0), Mutex::default(), Mutex::default());
-        Self { bars: bars.clone(), told, latest, first_line, is_program }
+        Self { bars: bars.clone(), told, latest, first_line, is_program, limit: budget.allowance() }
     }
 
     /// Something was left out.
     pub(crate) fn tell(&self, what: &str) {
         what.clone_into(&mut self.latest.lock());
         let told = self.told.fetch_add(1, Ordering::Relaxed);
+        let line = what.strip_prefix(LINE);
+        let unfinished = line.and_then(|line| line.strip_prefix(UNFINISHED));
         if told < MOST {
-            self.bars.say(&format!("refmcp: ignored from the server: {}\n", one_line(what)));
+            self.bars.say(&match unfinished {
+                Some(begun) => format!(
+                    "refmcp: the server has begun a line and not ended it: {}; waiting for the rest, {}\n",
+                    one_line(begun),
+                    self.limit
+                ),
+                None => format!("refmcp: ignored from the server: {}\n", one_line(what)),
+            });
         }
-        if let Some(line) = what.strip_prefix(LINE).filter(|_| self.is_program) {
+        if let Some(line) = line.filter(|_| self.is_program) {
             let mut first = self.first_line.lock();
             if first.is_none() {
                 *first = Some(line.to_owned());
-                self.bars.say(ADVICE);
+                let is_message = unfinished.is_some_and(|begun| begun.trim_start().starts_with('{'));
+                self.bars.say(if is_message { ADVICE_ON_ENDS } else { ADVICE });
             }
         }
         if told == MOST {

@@ -65,7 +65,7 @@ impl Session {
         let budget = Budget::new(shared);
         let events = Events::default();
         let address = server.connector.name();
-        let ignored = Arc::new(IgnoredInput::new(bars, !Target::is_url(&address)));
+        let ignored = Arc::new(IgnoredInput::new(bars, !Target::is_url(&address), &budget));
         let listen = listener(printer.clone(), bars.clone(), events.clone(), ignored.clone());
         let host = host(shared, person, &server.name.to_string()).on_event(listen);
         let mut builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
