@@ -6,17 +6,22 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write, stderr};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use parking_lot::Mutex;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{EnvFilter, LevelFilter};
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt, registry};
 
-use crate::args::LogFormat;
+use crate::args::{LogFormat, UsageError};
 use crate::ui::redact::masked;
+use crate::ui::suggest::nearest;
+use crate::ui::text::one_line;
 
 /// Lines that may wait to be written.
 const WAITING_LINES: usize = 4096;
@@ -43,25 +48,96 @@ impl Destination {
     }
 }
 
+/// How events are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogStyle {
+    /// As lines of a log, with time, level and module: the log of a server.
+    Lines,
+    /// Warnings and errors like other messages of the program: a person reads them beside the output of a command.
+    Messages,
+}
+
 /// Starts to log what the filter lets through. The last lines are written when the returned value is dropped.
-pub(crate) fn start(filter: &str, format: LogFormat) -> Result<Log> {
+pub(crate) fn start(filter: &str, format: LogFormat, style: LogStyle) -> Result<Log> {
     // A level alone, the usual case, is parsed much faster than a filter: short commands notice.
     let filter: Box<dyn Layer<Registry> + Send + Sync> = match filter.parse::<LevelFilter>() {
         Ok(level) => Box::new(level),
-        Err(_) => {
-            Box::new(EnvFilter::try_new(filter).with_context(|| format!("--log {filter}: not a filter"))?)
-        }
+        Err(_) => Box::new(parse_filter(filter)?),
     };
     let lines = fmt::layer()
         .with_writer(Writer)
         .with_ansi(format == LogFormat::Text && stderr().is_terminal())
         // It would report a closed stderr to stderr, and panic.
         .log_internal_errors(false);
-    match format {
-        LogFormat::Text => registry().with(filter).with(lines).init(),
-        LogFormat::Json => registry().with(filter).with(lines.json().flatten_event(true)).init(),
+    match (format, style) {
+        (LogFormat::Text, LogStyle::Lines) => registry().with(filter).with(lines).init(),
+        (LogFormat::Text, LogStyle::Messages) => {
+            registry().with(filter).with(lines.map_event_format(MessageFormat)).init();
+        }
+        (LogFormat::Json, _) => registry().with(filter).with(lines.json().flatten_event(true)).init(),
     }
     Ok(Log)
+}
+
+/// A filter of several words. A word alone is the name of a module, so a mistyped level would be one, and log nothing.
+fn parse_filter(filter: &str) -> Result<EnvFilter> {
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+    for word in filter.split(',').map(str::trim).filter(|word| !word.contains([':', '=', '['])) {
+        if let Some(level) = nearest(word, &LEVELS).filter(|level| !level.eq_ignore_ascii_case(word)) {
+            return Err(UsageError::new(format!("--log {word}: did you mean {level:?}?")).into());
+        }
+    }
+    EnvFilter::try_new(filter)
+        .map_err(|fault| UsageError::new(format!("--log {filter}: not a filter: {fault}")).into())
+}
+
+/// Warnings and errors as messages of the program, other events as lines of a log.
+struct MessageFormat<F>(F);
+
+impl<S, N, F> FormatEvent<S, N> for MessageFormat<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: fmt::format::Writer<'_>,
+        event: &Event<'_>,
+    ) -> std::fmt::Result {
+        if *event.metadata().level() > Level::WARN {
+            return self.0.format_event(context, writer, event);
+        }
+        let mut message = EventMessage::default();
+        event.record(&mut message);
+        let about = if message.fields.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", one_line(&message.fields.join(", ")))
+        };
+        writeln!(writer, "refmcp: {}{about}", one_line(&message.text))
+    }
+}
+
+/// The text of an event, and its other fields.
+#[derive(Default)]
+struct EventMessage {
+    text: String,
+    fields: Vec<String>,
+}
+
+impl Visit for EventMessage {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        match field.name() {
+            "message" => self.text = format!("{value:?}"),
+            name => self.fields.push(format!("{name} {value:?}")),
+        }
+    }
 }
 
 /// Hands every line to this function until the returned value is dropped: the user of a terminal knows where on it

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let as_json = action.has_json_errors();
-    match logging::start(&log.log, log.log_format).and_then(|_log| run(action)) {
+    match logging::start(&log.log, log.log_format, action.log_style()).and_then(|_log| run(action)) {
         Ok(reason) => reason.into(),
         Err(error) => {
             ui::error::report(&error, as_json);

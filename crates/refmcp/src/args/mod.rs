@@ -35,6 +35,8 @@ pub(crate) use target::{Target, TargetName, UrlTransport, sha256_hex};
 pub(crate) use trust::{LogQuery, TrustChange, TrustCommand};
 pub(crate) use value::pair;
 
+use crate::logging::LogStyle;
+
 /// The reference for the Model Context Protocol (MCP).
 ///
 /// refmcp speaks every revision of the protocol. Point your client at it to see every feature exercised, and drive
@@ -52,8 +54,8 @@ pub(crate) struct Args {
 /// The options of the log.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogOptions {
-    /// What to log to stderr: error, warn, info, debug, trace, or a filter such as `refmcp::calls=info`.
-    /// At info, every call is logged, without its arguments.
+    /// What to log to stderr: off, error, warn, info, debug, trace, or a filter such as `refmcp::calls=info`.
+    /// At info, every request that is served, or made of a server, is logged, without its arguments.
     #[arg(long, global = true, value_name = "FILTER", default_value = "warn", env = "REFMCP_LOG")]
     pub(crate) log: String,
 
@@ -135,6 +137,16 @@ pub(crate) enum Action {
 }
 
 impl Action {
+    /// How the log is written: for operators where clients are served, for the user of a command elsewhere.
+    pub(crate) fn log_style(&self) -> LogStyle {
+        match self {
+            Self::Stdio(_) | Self::Serve(_) | Self::Client(ClientCommand::Bridge { .. }, _) => {
+                LogStyle::Lines
+            }
+            _ => LogStyle::Messages,
+        }
+    }
+
     /// Whether errors are written as JSON: where results are. With the Inspector's flags, results are JSON and errors text.
     pub(crate) fn has_json_errors(&self) -> bool {
         match self {

@@ -15,6 +15,7 @@ use crate::ui::output::{show, show_list};
 use crate::ui::render::View;
 use crate::ui::render::table::Table;
 use crate::ui::style::Paint;
+use crate::ui::suggest::choices;
 use crate::ui::text::one_line;
 
 pub(crate) fn run(command: TrustCommand) -> Result<ExitReason> {
@@ -107,11 +108,8 @@ fn identity(name: &str, file: Option<&Path>) -> Result<ServerIdentity> {
     let Some(entry) = known.get(name) else {
         let problems: String = known.problems.iter().map(|problem| format!("; {problem}")).collect();
         let names: Vec<&str> = known.servers.iter().map(|entry| entry.name.as_str()).collect();
-        let there = if names.is_empty() {
-            "they name none; a command stands after `--`".to_owned()
-        } else {
-            format!("there is {}", names.join(", "))
-        };
+        let there = choices(name, &names, "there is")
+            .unwrap_or_else(|| "they name none; a command stands after `--`".to_owned());
         return Err(usage!("no configuration file names a server {name:?}: {there}{problems}").into());
     };
     let entry = config::resolve_unasked(&known, entry)?;

@@ -30,16 +30,23 @@ pub(crate) const SYNTAX: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// Reads those of these files that exist. Where two name the same server, the first counts. A file without a list of
-/// servers is no problem: some hosts keep other settings in it as well.
+/// Reads those of these files that exist. Where two name the same server, the first counts. A file in which a host keeps
+/// other settings as well need not list servers.
 pub(crate) fn read_all<P: AsRef<Path>>(files: &[P]) -> Servers {
     let mut all = Servers::default();
     for file in files.iter().map(AsRef::as_ref) {
         if file.symlink_metadata().is_ok() {
-            all.add(text_of(file).map_or_else(Servers::of_problem, |text| parse_any(&text, file).0));
+            let parse =
+                if is_for_servers(file) { parse } else { |text: &str, file: &Path| parse_any(text, file).0 };
+            all.add(text_of(file).map_or_else(Servers::of_problem, |text| parse(&text, file)));
         }
     }
     all
+}
+
+/// Whether a usual file is for servers and nothing else, by its name.
+fn is_for_servers(file: &Path) -> bool {
+    file.file_name().is_some_and(|name| name == "mcp.json" || name == ".mcp.json")
 }
 
 /// Reads a file that has to list servers.
@@ -51,7 +58,9 @@ pub(crate) fn read(file: &Path) -> Servers {
 pub(super) fn parse(text: &str, source: &Path) -> Servers {
     let (mut found, listed) = parse_any(text, source);
     if !listed && found.problems.is_empty() {
-        found.problems.push(Problem::error(source, "has neither \"mcpServers\" nor \"servers\""));
+        let what = "lists no servers: it has neither \"mcpServers\" nor \"servers\"; write \
+                    {\"mcpServers\": {\"NAME\": {\"command\": \"PROGRAM\", \"args\": []}}}, or \"url\" in place of \"command\"";
+        found.problems.push(Problem::error(source, what));
     }
     found
 }

@@ -167,7 +167,10 @@ fn a_file_that_is_wrong_as_a_whole_says_so() {
         ("[]", "is not a list of servers: it is no object"),
         ("{\n  \"mcpServers\": oops\n}", "on line 2 column"),
         ("{\n  \"mcpServers\": {}\n", "is not valid JSON: Unterminated object on line 1 column 1"),
-        ("{}", "has neither \"mcpServers\" nor \"servers\""),
+        (
+            "{}",
+            "lists no servers: it has neither \"mcpServers\" nor \"servers\"; write {\"mcpServers\": {\"NAME\"",
+        ),
         (r#"{"mcpServers":[]}"#, "\"mcpServers\": must be an object of servers"),
         (r#"{"servers":1}"#, "\"servers\": must be an object of servers"),
         (r#"{"servers":{"":{"command":"x"}}}"#, "a server needs a name"),
@@ -355,13 +358,19 @@ fn files_are_read_nearest_first() {
 }
 
 #[test]
-fn a_usual_file_without_a_list_of_servers_names_none() {
+fn a_usual_file_for_servers_must_list_them() {
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join(".mcp.json");
-    for (text, expected) in [("{}", 0), (r#"{"theme":"dark","mcp":{}}"#, 0), ("[]", 1), ("", 1)] {
-        std::fs::write(&file, text).unwrap();
-        assert_eq!(read_all(&[&file]).problems.len(), expected, "{text}");
-        assert_eq!(read(&file).problems.len(), 1, "{text}: a file that was asked for must have one");
+    for (name, must) in
+        [("mcp.json", 1), (".mcp.json", 1), (".claude.json", 0), ("claude_desktop_config.json", 0)]
+    {
+        let file = directory.path().join(name);
+        for (text, expected) in [("{}", must), (r#"{"theme":"dark","mcp":{}}"#, must), ("[]", 1), ("", 1)] {
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(read_all(&[&file]).problems.len(), expected, "{name}: {text}");
+            assert_eq!(read(&file).problems.len(), 1, "{text}: a file that was asked for must have one");
+        }
+        std::fs::write(&file, r#"{"servers": {}}"#).unwrap();
+        assert_eq!(read_all(&[&file]).problems, [], "{name}");
     }
 }
 

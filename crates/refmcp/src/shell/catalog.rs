@@ -7,11 +7,8 @@ use super::commands::names;
 use crate::args::ListKind;
 use crate::command::client::extra_methods::ExtraMethods;
 use crate::command::client::models::ModelList;
-use crate::ui::suggest::nearest;
+use crate::ui::suggest::{is_slip, nearest};
 use crate::ui::text::one_line;
-
-/// How alike a word and a command have to be, of 1.
-const SLIP: f64 = 0.7;
 
 /// What one server catalogs.
 #[derive(Debug, Clone, Default)]
@@ -136,7 +133,7 @@ impl Catalogs {
         let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
         let near = nearest(word, &commands)?;
         // A tool whose name only has a command in it is not a slip of the pen.
-        if strsim::normalized_damerau_levenshtein(word, near) < SLIP {
+        if !is_slip(word, near) {
             return None;
         }
         let offered = self.servers.iter().flat_map(|(_, catalog)| tools(catalog));

@@ -25,7 +25,7 @@ use refmcp_client::RpcError;
 use tokio::runtime::Handle;
 
 use crate::args::{ExitError, ExitReason, OutputFormat, SharedOptions, Target, UsageError};
-use crate::command::client::{Person, Servers, fault};
+use crate::command::client::{Person, Servers, fault, warn_once};
 use crate::config::usual_files;
 use crate::logging;
 use crate::signals::{Signal, Signals};
@@ -97,7 +97,6 @@ fn configured(shared: &SharedOptions, person: &Person, wanted: bool) -> Result<V
         }
     };
     let broken = known.problems.iter().filter(|problem| problem.is_of_whole_file());
-    let broken: Vec<String> = broken.map(ToString::to_string).collect();
     let usable = known.servers.iter().filter(|entry| !entry.disabled);
     let names: Vec<String> = usable.map(|entry| entry.name.clone()).collect();
     if wanted && names.is_empty() {
@@ -107,13 +106,13 @@ fn configured(shared: &SharedOptions, person: &Person, wanted: bool) -> Result<V
         };
         let what = "missing: a target or a command after `--`; no server that may be used is named in";
         let what = format!("{what} {}", places.join(", "));
+        let broken = broken.map(ToString::to_string);
         return Err(
             UsageError::new(std::iter::once(what).chain(broken).collect::<Vec<_>>().join("; ")).into()
         );
     }
-    // No name was looked for that a file which cannot be used would be told of with.
-    for problem in broken.iter().filter(|_| wanted) {
-        tracing::warn!("{problem}");
+    if wanted {
+        warn_once(broken);
     }
     Ok(names)
 }

@@ -13,7 +13,7 @@ use super::complete::{Ask, values};
 use super::run::{Shell, ambiguous};
 use super::servers::Connected;
 use crate::args::{CompletionReference, UsageError, usage};
-use crate::command::client::requests;
+use crate::command::client::requests::{self, check_names};
 use crate::command::client::watch::{self, is_stateless};
 use crate::ui::terminal::{AskError, Terminal};
 use crate::ui::text::one_line;
@@ -91,10 +91,8 @@ impl Shell {
     ) -> Result<String> {
         let all = variables(&template.uri_template);
         let mut known: BTreeMap<String, String> = given.into_iter().collect();
-        if let Some(key) = known.keys().find(|key| !all.iter().any(|variable| variable.name == **key)) {
-            let names: Vec<&str> = all.iter().map(|variable| variable.name.as_str()).collect();
-            return Err(usage!("the template has no {key}; it has {}", names.join(", ")).into());
-        }
+        let names: Vec<&str> = all.iter().map(|variable| variable.name.as_str()).collect();
+        check_names("template", "variable", known.keys().map(String::as_str), &names)?;
         for variable in all.iter().filter(|variable| !variable.optional) {
             if known.contains_key(&variable.name) {
                 continue;

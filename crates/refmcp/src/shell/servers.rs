@@ -13,6 +13,7 @@ use super::catalog::{Catalog, Catalogs};
 use crate::args::{Target, UsageError, usage};
 use crate::command::auth;
 use crate::command::client::{Session, fault};
+use crate::ui::suggest::choices;
 
 /// How long to wait for what a server catalogs to be known.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -222,8 +223,9 @@ impl ServerRegistry {
             }
             None => {
                 let names = self.names();
-                let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-                Err(usage!("no server is called {name:?}; there is {there}"))
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                let there = choices(name, &names, "there is").unwrap_or_else(|| "there is none".to_owned());
+                Err(usage!("no server is called {name:?}; {there}"))
             }
         }
     }

@@ -8,6 +8,9 @@ const FEW: usize = 8;
 /// How alike two names have to be, of 1, for one to be taken for a slip of the other.
 const ALIKE: f64 = 0.6;
 
+/// How alike a word and a command have to be, of 1, for the word to be no name of something else.
+const SLIP: f64 = 0.7;
+
 /// The name that may have been meant; nothing where none is anywhere near.
 pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     let wanted = name.to_lowercase();
@@ -22,18 +25,35 @@ pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     near.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, candidate)| candidate)
 }
 
-/// Names something that the server does not have, and what it has: all of it where that is little.
-pub(crate) fn unknown(what: &str, name: &str, names: &[&str]) -> String {
-    let said = match (names, nearest(name, names)) {
-        ([], _) => return format!("the server has no {what}s"),
-        (few, Some(nearest)) if few.len() <= FEW => {
-            format!("did you mean {nearest:?}? It has {}", few.join(", "))
-        }
-        (few, None) if few.len() <= FEW => format!("it has {}", few.join(", ")),
-        (many, Some(nearest)) => format!("did you mean {nearest:?}? It has {} of them", many.len()),
-        (many, None) => format!("it has {} of them, which `refmcp list` shows", many.len()),
+/// Whether a word is a slip of this name, and does not just have it in it.
+pub(crate) fn is_slip(word: &str, name: &str) -> bool {
+    strsim::normalized_damerau_levenshtein(word, name) >= SLIP
+}
+
+/// What may have been meant by a name that is none of these, and what there is: all of it where that is little. `there`
+/// comes before the names. Nothing where there are none.
+pub(crate) fn choices(name: &str, names: &[&str], there: &str) -> Option<String> {
+    let all = match names {
+        [] => return None,
+        few if few.len() <= FEW => few.join(", "),
+        many => format!("{} of them", many.len()),
     };
-    one_line(&format!("the server has no {what} {name:?}; {said}")).into_owned()
+    let said = match nearest(name, names) {
+        Some(near) => {
+            let (first, rest) = there.split_at(1);
+            format!("did you mean {near:?}? {}{rest} {all}", first.to_uppercase())
+        }
+        None => format!("{there} {all}"),
+    };
+    Some(one_line(&said).into_owned())
+}
+
+/// Names something that the server does not have, and what it has.
+pub(crate) fn unknown(what: &str, name: &str, names: &[&str]) -> String {
+    let Some(said) = choices(name, names, "it has") else { return format!("the server has no {what}s") };
+    let shown =
+        if said.starts_with("it has") && names.len() > FEW { ", which `refmcp list` shows" } else { "" };
+    format!("the server has no {what} {:?}; {said}{shown}", one_line(name))
 }
 
 #[cfg(test)]
@@ -68,5 +88,16 @@ mod tests {
         assert!(unknown("tool", "ecco", &many).ends_with("did you mean \"echo\"? It has 9 of them"));
         let absurd = unknown("tool", "frobnicate", &many);
         assert!(absurd.ends_with("it has 9 of them, which `refmcp list` shows"), "{absurd}");
+        assert_eq!(choices("x", &[], "there is"), None);
+        assert_eq!(
+            choices("smu", &["sum", "b\n"], "there is").unwrap(),
+            "did you mean \"sum\"? There is sum, b "
+        );
+    }
+
+    #[test]
+    fn a_name_within_a_word_is_no_slip() {
+        assert!(is_slip("hlep", "help") && is_slip("conect", "connect"));
+        assert!(!is_slip("read_file", "read") && !is_slip("helper_tool", "help"));
     }
 }

@@ -138,11 +138,11 @@ fn a_question_has_its_line_for_itself() {
     for _ in 0..5 {
         let mut terminal = Terminal::start(user.command(&["info", "good"]).env("TERM", "xterm"), 160);
         let before = terminal.expect("Start it?");
-        assert!(before.contains("WARN") && before.ends_with('\n'), "{}", terminal.all);
+        assert!(before.contains("refmcp: ./mcp.json: server \"bad\"") && before.ends_with('\n'), "{before}");
         terminal.enter("n");
         assert!(!terminal.ended().success());
         let line = terminal.all.lines().find(|line| line.contains("Start it?"));
-        assert!(!line.unwrap().contains("WARN"), "{}", terminal.all);
+        assert!(!line.unwrap().contains("refmcp: "), "{}", terminal.all);
     }
 }
 
@@ -222,11 +222,79 @@ fn what_is_wrong_with_a_configuration_file_is_told_to_the_user_of_a_name() {
     for (text, said) in [
         ("{\"mcpServers\": {", "mcp.json: is not valid JSON: Unterminated object on line 1 column 16"),
         (r#"{"mcpServers": {"there": {"args": []}}}"#, "the entry of \"there\" cannot be used: "),
-        (r#"{"mcpServers": {"theree": {"command": "x"}}}"#, "did you mean theree? There is theree"),
+        (r#"{"mcpServers": {"theree": {"command": "x"}}}"#, "did you mean \"theree\"? There is theree"),
+        (
+            r#"{"mcpserver": {"there": {"command": "x"}}}"#,
+            "mcp.json: lists no servers: it has neither \"mcpServers\"",
+        ),
     ] {
         user.write("work/mcp.json", text);
         let ended = user.run(&["info", "there"]);
         let last = ended.err.lines().last().unwrap_or_default();
         assert!(ended.code == 1 && last.contains(said), "{text}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_file_without_servers_is_told_of_where_it_would_be_used() {
+    let (user, server) = (User::at_work(), Server::start(&[]));
+    let url = format!("http://{}/mcp", server.address);
+    user.write("work/mcp.json", "{}");
+    user.write("work/.mcp.json", &format!(r#"{{"mcpServers": {{"there": {{"url": "{url}"}}}}}}"#));
+    let told = "refmcp: ./mcp.json: lists no servers: it has neither \"mcpServers\" nor \"servers\"; write \
+                {\"mcpServers\": {\"NAME\": {\"command\": \"PROGRAM\", \"args\": []}}}, or \"url\" in place of \"command\"\n";
+    for words in [&["info", "there"][..], &["info", "there", "-o", "json"], &["servers"], &["shell"]] {
+        let ended = user.run(words);
+        assert_eq!((ended.code, ended.err.as_str()), (0, told), "{words:?}: {ended:?}");
+    }
+    for words in [&["info", &url][..], &["shell", &url], &["log"], &["info", "there", "--log", "error"]] {
+        let ended = user.run(words);
+        assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{words:?}: {ended:?}");
+    }
+    let ended = user.run(&["info", "-o", "json", "--", REFMCP, "stdio"]);
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{ended:?}");
+}
+
+#[test]
+fn names_of_arguments_that_are_nearly_right_are_proposed() {
+    let user = User::new();
+    let review = ["complete", "--prompt", "code_review"];
+    let memo = ["complete", "--template", "memo://{shelf}/{name}"];
+    for (words, proposed) in [
+        (
+            [&review[..], &["langauge=r"]].concat(),
+            "the prompt has no argument \"langauge\"; did you mean \"language\"?",
+        ),
+        (
+            [&memo[..], &["nmae="]].concat(),
+            "the template has no variable \"nmae\"; did you mean \"name\"? It has shelf, name",
+        ),
+        (
+            [&memo[..], &["--context", "shlef=office", "name="]].concat(),
+            "no variable \"shlef\"; did you mean \"shelf\"?",
+        ),
+        (vec!["info", "--log-level", "warn"], "'warning'"),
+        (vec!["info", "--log", "inof"], "--log inof: did you mean \"info\"?"),
+        (vec!["info", "--log", "refmcp=debug,warning"], "--log warning: did you mean \"warn\"?"),
+        (vec!["info", "--log", "refmcp=debgu"], "--log refmcp=debgu: not a filter"),
+    ] {
+        let ended = user.with_stdio(&words);
+        assert_eq!(ended.code, 1, "{ended:?}");
+        assert!(ended.err.contains(proposed), "{ended:?}");
+    }
+    // A server that has no values for an argument that it does not know either.
+    let server = scripted(
+        r#"{"prompts":{},"completions":{}}"#,
+        &[
+            ("prompts/list", r#""result":{"prompts":[{"name":"p","arguments":[{"name":"code"}]}]}"#),
+            ("completion/complete", r#""result":{"completion":{"values":[]}}"#),
+        ],
+    );
+    let ended = user.with_script(&["complete", "--prompt", "p", "cod=x"], &server);
+    assert!(ended.code == 1 && ended.err.contains("did you mean \"code\"? It has code"), "{ended:?}");
+    let ended = user.with_script(&["complete", "--prompt", "p", "code=x"], &server);
+    assert_eq!((ended.code, ended.err.as_str()), (0, ""), "{ended:?}");
+    for name in ["refmcp", "hyper", "refmcp::calls=info", "off", "WARN"] {
+        assert_eq!(user.with_stdio(&["info", "--log", name]).code, 0, "{name}");
     }
 }

@@ -24,17 +24,14 @@ use crate::args::{
     UsageError,
 };
 use crate::command::auth;
-use crate::config::{self, Input, InputKind, Launch, ServerEntry, Severity};
+use crate::config::{self, Input, InputKind, Launch, Problem, ServerEntry, Severity};
 use crate::store::cache::VERSIONS;
 use crate::store::trust::{Decision, ServerIdentity, Source, Subject, Trust, Verdict};
 use crate::store::{StateFolder, trust};
 use crate::trace::Tracer;
 use crate::ui::progress::Bars;
 use crate::ui::redact::add_secrets;
-use crate::ui::suggest::nearest;
-
-/// More names of servers than this are not all told.
-const FEW_NAMES: usize = 8;
+use crate::ui::suggest::choices;
 
 /// How long a program may take to end once its input is closed, and again once it is told to terminate.
 const GRACE: Duration = Duration::from_secs(2);
@@ -210,6 +207,7 @@ impl<'a> Servers<'a> {
     async fn entry(&self, name: &str) -> Result<ServerEntry> {
         let known = self.known()?;
         let Some(entry) = known.get(name) else { return Err(self.unknown(name, &known)) };
+        warn_once(known.problems.iter().filter(|problem| problem.is_of_whole_file()));
         if entry.disabled {
             let file = entry.source.display();
             return Err(UsageError::new(format!("{name} is disabled in {file}")).into());
@@ -219,24 +217,13 @@ impl<'a> Servers<'a> {
 
     /// Every server that the files name. What is wrong with the files is said once.
     pub(crate) fn known(&self) -> Result<config::Servers> {
-        static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
         let known = self.read_files()?;
         let broken = known.problems.iter().find(|problem| problem.is_of_whole_file());
         if let Some(problem) = broken.filter(|_| self.shared.config.is_some()) {
             return Err(UsageError::new(problem.to_string()).into());
         }
-        // One of several files that cannot be read is told of when a name is not found.
-        for problem in known.problems.iter().filter(|problem| !problem.is_of_whole_file()) {
-            let text = problem.to_string();
-            if !SAID.lock().insert(text.clone()) {
-                continue;
-            }
-            match problem.severity {
-                Severity::Error => tracing::warn!("{text}"),
-                // `refmcp servers` tells of them; here they are about servers that were not asked for.
-                Severity::Hint => tracing::info!("{text}"),
-            }
-        }
+        // One of several files that cannot be used is part of the error when a name is not found.
+        warn_once(known.problems.iter().filter(|problem| !problem.is_of_whole_file()));
         Ok(known)
     }
 
@@ -256,13 +243,10 @@ impl<'a> Servers<'a> {
         let names: Vec<&str> = known.servers.iter().map(|entry| entry.name.as_str()).collect();
         let broken = known.problems.iter().filter(|problem| problem.is_of_whole_file());
         let broken: Vec<String> = broken.map(ToString::to_string).collect();
-        let hint = match (names.as_slice(), nearest(name, &names)) {
-            ([], _) if !broken.is_empty() => "no configuration file can be used".to_owned(),
-            ([], _) => "no configuration file names any; give a URL, or a command after `--`".to_owned(),
-            (_, Some(near)) if names.len() > FEW_NAMES => format!("did you mean {near}?"),
-            (_, Some(near)) => format!("did you mean {near}? There is {}", names.join(", ")),
-            _ => format!("there is {}", names.join(", ")),
-        };
+        let hint = choices(name, &names, "there is").unwrap_or_else(|| match broken.as_slice() {
+            [] => "no configuration file names any; give a URL, or a command after `--`".to_owned(),
+            _ => "no configuration file can be used".to_owned(),
+        });
         let hint = std::iter::once(hint).chain(broken).collect::<Vec<_>>().join("; ");
         UsageError::new(format!("no server is called {:?}: {hint}", redact::word(name))).into()
     }
@@ -331,6 +315,22 @@ impl<'a> Servers<'a> {
                 let what = format!("{name} would start `{command}`, and the user cannot be asked: {how}");
                 Err(UsageError::new(what).into())
             }
+        }
+    }
+}
+
+/// Tells what is wrong with configuration files, each problem once in a process.
+pub(crate) fn warn_once<'a>(problems: impl Iterator<Item = &'a Problem>) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    for problem in problems {
+        let text = problem.to_string();
+        if !SAID.lock().insert(text.clone()) {
+            continue;
+        }
+        match problem.severity {
+            Severity::Error => tracing::warn!("{text}"),
+            // `refmcp servers` tells of them; here they are about servers that were not asked for.
+            Severity::Hint => tracing::info!("{text}"),
         }
     }
 }

@@ -29,7 +29,7 @@ use crate::bridge;
 use crate::command::{auth, reachable};
 use crate::signals::{Signal, Signals};
 use crate::ui::progress::Bars;
-pub(crate) use connect::{Server, Servers, remembered};
+pub(crate) use connect::{Server, Servers, remembered, warn_once};
 pub(crate) use host::{Person, root};
 pub(crate) use server_stderr::LastLines;
 pub(crate) use session::Session;

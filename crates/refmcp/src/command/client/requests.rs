@@ -9,22 +9,22 @@ use refmcp_client::model::{
     CompleteResult, CompletionArgument, CompletionRef, GetPromptResult, JsonObject, LogLevel, Prompt,
     PromptReference, ReadResourceResult, Resource, ResourceTemplate, ResourceTemplateReference,
 };
+use refmcp_proto::revision::Method;
+use refmcp_proto::uri_template::variables;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::call;
 use super::extra_methods::ExtraMethods;
-use super::output::WithRawJson;
-use super::output::laid_out;
+use super::output::{WithRawJson, laid_out};
 use super::session::Session;
 use crate::args::{CompletionReference, UsageError};
 use crate::arguments::{ArgumentInput, ValueSource, json_document, prompt_schema};
 use crate::ui::error::{reworded, rpc_of};
 use crate::ui::render;
-use crate::ui::suggest::{nearest, unknown};
+use crate::ui::suggest::{choices, nearest, unknown};
 use crate::ui::text::{multi_line, one_line};
-use refmcp_proto::revision::Method;
 
 /// `read`: a resource.
 pub(crate) async fn read(session: &Session, uri: &str) -> Result<()> {
@@ -77,14 +77,41 @@ pub(crate) async fn complete(
     prefix: &str,
     context: &[(String, String)],
 ) -> Result<()> {
+    let typed = || std::iter::once(argument).chain(context.iter().map(|(name, _)| name.as_str()));
+    if let CompletionReference::Template(uri) = of {
+        let variables = variables(uri);
+        let names: Vec<&str> = variables.iter().map(|variable| variable.name.as_str()).collect();
+        check_names("template", "variable", typed(), &names)?;
+    }
     let reference = reference(of);
-    let argument = CompletionArgument::new(argument, prefix);
-    let context: BTreeMap<String, String> = context.iter().cloned().collect();
-    let request = session.client.complete(&reference, &argument, &context);
+    let completed_argument = CompletionArgument::new(argument, prefix);
+    let known: BTreeMap<String, String> = context.iter().cloned().collect();
+    let request = session.client.complete(&reference, &completed_argument, &known);
     let request = request.read_as::<WithRawJson<CompleteResult>>();
-    let completed = match session.ask(request).await {
-        Ok(completed) => completed,
-        Err(fault) => {
+    let completed = session.ask(request).await;
+    // A server may refuse the name of an argument, or just know no values for it.
+    let is_helped = match &completed {
+        Ok(completed) => completed.item.completion.values.is_empty(),
+        Err(fault) => fault.rpc().is_some(),
+    };
+    let mut unknown = None;
+    if let (CompletionReference::Prompt(name), true) = (of, is_helped) {
+        // A server that does not list its prompts has nothing to propose.
+        let prompts = session.list::<Prompt>().await.unwrap_or_default();
+        if let Some(prompt) = prompts.iter().find(|prompt| prompt.name == *name) {
+            let arguments = prompt.arguments.as_deref().unwrap_or_default();
+            let names: Vec<&str> = arguments.iter().map(|argument| argument.name.as_str()).collect();
+            unknown = check_names("prompt", "argument", typed(), &names).err();
+        }
+    }
+    let WithRawJson { item: result, text } = match (completed, unknown) {
+        (Ok(completed), None) => completed,
+        (Ok(_), Some(unknown)) => return Err(unknown.into()),
+        (Err(fault), Some(unknown)) => {
+            let said = session.fault(Method::Complete.name(), &fault);
+            return Err(reworded(&said, format!("{said:#}; {unknown}")));
+        }
+        (Err(fault), None) => {
             let said = session.fault(Method::Complete.name(), &fault);
             return Err(match of {
                 CompletionReference::Prompt(name) => {
@@ -96,12 +123,27 @@ pub(crate) async fn complete(
             });
         }
     };
-    let WithRawJson { item: result, text } = completed;
     session.printer.show(&text, |view| match view.width {
         // A program that reads would take a remark for a value.
         None => result.completion.values.iter().map(|value| format!("{}\n", one_line(value))).collect(),
         Some(_) => render::completion(&result.completion, view),
     })
+}
+
+/// Whether all names that were typed are among those that there are.
+///
+/// # Errors
+///
+/// One is not; the error says what may have been meant.
+pub(crate) fn check_names<'a>(
+    whole: &str,
+    part: &str,
+    mut typed: impl Iterator<Item = &'a str>,
+    names: &[&str],
+) -> Result<(), UsageError> {
+    let Some(name) = typed.find(|name| !names.contains(name)) else { return Ok(()) };
+    let there = choices(name, names, "it has").unwrap_or_else(|| "it has none".to_owned());
+    Err(UsageError::new(format!("the {whole} has no {part} {name:?}; {there}")))
 }
 
 /// An error that the server answered with; where it has no such thing, with the name that may have been meant.
