@@ -2,9 +2,9 @@
 //!
 //! The server in front is one of ours, so what a client may do wrong is answered as everywhere else, and each revision is
 //! served. A client has one connection to the server behind: its session's, its pipe's, or for stateless requests over
-//! HTTP the one that all requests of its principal share.
+//! HTTP the one that all of them share.
 
-use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -31,16 +31,13 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use super::listeners::Listeners;
-use super::subscriptions::ACKNOWLEDGED_WITHIN;
-use super::upstream::Upstream;
+use super::subscriptions::{ACKNOWLEDGED_WITHIN, Wants};
+use super::upstream::{Front, Upstream};
 
 /// Bytes of the longest message.
 pub(super) const MAX_MESSAGE_SIZE: usize = 64 << 20;
 /// How often one call may ask the client: a server that samples in a loop is none that never ends.
 const MAX_ROUNDS: u32 = 1000;
-/// Principals whose stateless requests have a connection at once.
-const MOST_SHARED: usize = 256;
 /// How long all connections may take to end in order.
 const CLOSED_WITHIN: Duration = Duration::from_secs(5);
 
@@ -62,10 +59,8 @@ struct Inner {
     /// Whether it serves one client alone, over standard input and output.
     single: bool,
     server: Arc<OnceLock<WeakServer>>,
-    /// The first connection: that of the client of a pipe, or that of stateless requests.
-    first: Mutex<Option<Arc<Upstream>>>,
-    /// The connections of stateless requests over HTTP, by principal.
-    shared: Mutex<BTreeMap<Option<Arc<str>>, Arc<Slot>>>,
+    /// The connection of that client, or of all stateless requests over HTTP.
+    own: Arc<Slot>,
     all: Mutex<Vec<Weak<Upstream>>>,
     closing: TaskTracker,
 }
@@ -73,9 +68,12 @@ struct Inner {
 /// The connection of one client, opened for its first call.
 #[derive(Default)]
 struct Slot {
-    upstream: tokio::sync::Mutex<Option<Arc<Upstream>>>,
-    /// The changes that sessions in front want; a connection that is opened again gets them too.
-    wants: Mutex<BTreeMap<u64, SubscriptionFilter>>,
+    upstream: Mutex<Option<Arc<Upstream>>>,
+    /// Held while a connection is opened.
+    opening: tokio::sync::Mutex<()>,
+    /// Whether a call was made over it.
+    is_used: AtomicBool,
+    wants: Arc<Wants>,
     /// Subscriptions that the server has not acknowledged. Calls wait for them, so that a client hears of what its own
     /// calls change.
     subscribing: watch::Sender<usize>,
@@ -87,8 +85,7 @@ impl Gateway {
             target,
             single,
             server: Arc::default(),
-            first: Mutex::default(),
-            shared: Mutex::default(),
+            own: Arc::default(),
             all: Mutex::default(),
             closing: TaskTracker::new(),
         }))
@@ -98,10 +95,10 @@ impl Gateway {
         self.0.target.connector.name()
     }
 
-    /// Connects to the server for this client, or for all stateless requests.
+    /// Connects to the server for the only client, or for all stateless requests.
     pub(super) async fn open(&self, client: Option<&Peer>) -> Result<Arc<Upstream>, ConnectError> {
-        let upstream = self.connect(client).await?;
-        *self.0.first.lock() = Some(upstream.clone());
+        let upstream = self.connect(&self.0.own, None, client).await?;
+        *self.0.own.upstream.lock() = Some(upstream.clone());
         Ok(upstream)
     }
 
@@ -130,6 +127,9 @@ impl Gateway {
             .limits(Limits { max_message_size: MAX_MESSAGE_SIZE, ..Limits::default() })
             .max_rounds(MAX_ROUNDS)
             .grace(self.0.target.open_timeout);
+        if let Some(observer) = &self.0.target.observer {
+            builder = builder.observer(observer.clone());
+        }
         if let Some(instructions) = &facts.instructions {
             builder = builder.instructions(instructions);
         }
@@ -137,28 +137,36 @@ impl Gateway {
     }
 
     /// Connects in the client's revision where the server has it, so that nothing has to be translated.
-    async fn connect(&self, client: Option<&Peer>) -> Result<Arc<Upstream>, ConnectError> {
+    async fn connect(
+        &self,
+        slot: &Arc<Slot>,
+        session: Option<&Arc<Session>>,
+        client: Option<&Peer>,
+    ) -> Result<Arc<Upstream>, ConnectError> {
         let policy = self.0.target.version;
-        match client {
-            Some(peer) if policy == VersionPolicy::Auto => {
-                match self.connect_in(client, VersionPolicy::AtMost(peer.revision)).await {
-                    Err(fault) if is_about_revision(fault.why()) => self.connect_in(client, policy).await,
-                    done => done,
-                }
+        let first = match client {
+            Some(peer) if policy == VersionPolicy::Auto => VersionPolicy::AtMost(peer.revision),
+            _ => policy,
+        };
+        match self.connect_in(slot, session, client, first).await {
+            Err(fault) if first != policy && is_about_revision(fault.why()) => {
+                self.connect_in(slot, session, client, policy).await
             }
-            _ => self.connect_in(client, policy).await,
+            done => done,
         }
     }
 
     async fn connect_in(
         &self,
+        slot: &Arc<Slot>,
+        session: Option<&Arc<Session>>,
         client: Option<&Peer>,
         policy: VersionPolicy,
     ) -> Result<Arc<Upstream>, ConnectError> {
-        let Inner { target, server, single, closing, all, .. } = &*self.0;
-        let all_clients = *single || client.is_none();
-        let listeners = Listeners { server: server.clone(), all: all_clients, ..Listeners::default() };
-        let upstream = Upstream::new(listeners, closing.clone());
+        let Inner { target, single, server, closing, all, .. } = &*self.0;
+        let front = Front { server: server.clone(), all_listen: *single || client.is_none() };
+        let upstream = Upstream::new(self.is_shared(slot), slot.wants.clone(), front, closing.clone());
+        upstream.belongs_to(session);
         let (asks, hears) = (Arc::downgrade(&upstream), Arc::downgrade(&upstream));
         let capabilities = client.map_or_else(every_capability, |peer| peer.capabilities.clone());
         let host = Host::new()
@@ -188,82 +196,52 @@ impl Gateway {
         Ok(upstream)
     }
 
-    /// The place of a connection: with the session, with the pipe, or shared by the requests of a principal.
+    /// The place of a connection: the only client's, or that of all stateless requests over HTTP, or else the session's or
+    /// the pipe's.
     fn slot(&self, session: &Session, in_session: bool) -> Arc<Slot> {
-        if in_session || session.connection().transport != "http" {
-            return session.value();
-        }
-        let mut shared = self.0.shared.lock();
-        if shared.len() >= MOST_SHARED {
-            shared.retain(|_, slot| Arc::strong_count(slot) > 1);
-        }
-        shared.entry(session.connection().principal.clone()).or_default().clone()
+        let has_own = !self.0.single && (in_session || session.connection().transport != "http");
+        if has_own { session.value() } else { self.0.own.clone() }
+    }
+
+    /// Whether clients share a connection that have nothing to do with each other.
+    fn is_shared(&self, slot: &Arc<Slot>) -> bool {
+        !self.0.single && Arc::ptr_eq(slot, &self.0.own)
     }
 
     /// The connection in a slot, opened if there is none or if it has ended.
     async fn upstream(
         &self,
-        slot: &Slot,
+        slot: &Arc<Slot>,
         session: &Arc<Session>,
         client: Option<&Peer>,
     ) -> Result<Arc<Upstream>, ConnectError> {
-        let mut place = slot.upstream.lock().await;
-        if let Some(upstream) = place.as_ref().filter(|upstream| upstream.ended().is_none()) {
-            return Ok(upstream.clone());
+        let _opening = slot.opening.lock().await;
+        let (own, own_session) = (&self.0.own, (!self.is_shared(slot)).then_some(session));
+        if !Arc::ptr_eq(slot, own) && !own.is_used.load(Ordering::Relaxed) {
+            // So that there is one connection for each client. What the server offers is known; it closes as it is dropped.
+            own.upstream.lock().take();
         }
-        let upstream = match self.take_first(client.is_some()) {
-            Some(upstream) if upstream.ended().is_none() => upstream,
-            _ => self.connect(client).await?,
+        let known = slot.upstream.lock().clone().filter(|upstream| upstream.ended().is_none());
+        let is_used = slot.is_used.swap(true, Ordering::Relaxed);
+        let upstream = match known {
+            Some(upstream) if is_used => return Ok(upstream),
+            Some(upstream) => upstream,
+            None => self.connect(slot, own_session, client).await?,
         };
-        if client.is_some() {
-            // A slot is of one session.
-            let _ = upstream.listeners.session.set(Arc::downgrade(session));
-            if let Some(facts) =
-                upstream.facts().filter(|facts| facts.rules().lifecycle == Lifecycle::PerRequest)
-            {
-                self.listen_for_session(&upstream, &facts, slot, session.number()).await;
-            }
-        }
-        let wants = slot.wants.lock().clone();
-        for (session, filter) in wants {
-            upstream.want(session, filter).await;
-        }
-        *place = Some(upstream.clone());
-        Ok(upstream)
-    }
-
-    /// The first connection. Over HTTP it is that of stateless requests; where there are none, the first session ends it,
-    /// so that there is one connection for each client.
-    fn take_first(&self, for_session: bool) -> Option<Arc<Upstream>> {
-        let first = self.0.first.lock().take();
-        if for_session && !self.0.single {
-            // It closes as it is dropped.
-            return None;
-        }
-        first
-    }
-
-    /// What a server with sessions does by itself has to be asked of one without.
-    async fn listen_for_session(&self, upstream: &Upstream, facts: &ServerFacts, slot: &Slot, session: u64) {
-        let offered = &facts.capabilities;
+        upstream.belongs_to(own_session);
+        *slot.upstream.lock() = Some(upstream.clone());
+        if let (Some(_), Some(facts)) = (client, upstream.facts())
+            && facts.rules().lifecycle == Lifecycle::PerRequest
         {
-            let mut wants = slot.wants.lock();
-            let filter = wants.entry(session).or_default();
-            filter.tools_list_changed = offered.tools.as_ref().and_then(|tools| tools.list_changed);
-            filter.prompts_list_changed = offered.prompts.as_ref().and_then(|prompts| prompts.list_changed);
-            filter.resources_list_changed =
-                offered.resources.as_ref().and_then(|resources| resources.list_changed);
-        }
-        if let (Some(client), true) = (upstream.client(), offered.logging.is_some()) {
+            // What a server with sessions does by itself has to be asked of one without.
+            slot.wants.set_lists(session.number(), &facts.capabilities);
             let level =
                 self.0.server.get().and_then(WeakServer::upgrade).map(|server| server.config().log_level);
-            // Without a session this sends nothing.
-            if let Some(level) = level
-                && let Err(fault) = client.set_level(level).await
-            {
-                tracing::debug!("no log messages: {fault}");
-            }
+            let mut wanted = slot.wants.level.lock();
+            *wanted = wanted.or(level);
         }
+        upstream.restore().await;
+        Ok(upstream)
     }
 
     async fn forward(self, call: Call) -> Result<HandlerOutcome, CallError> {
@@ -273,71 +251,38 @@ impl Gateway {
         let peer = in_session.then(|| call.peer());
         let upstream = self.upstream(&slot, session, peer).await.map_err(|fault| own_error(&fault))?;
         let Some(facts) = upstream.facts() else { return Err(own_error(&"it is not connected").into()) };
-        let stateless = facts.rules().lifecycle == Lifecycle::PerRequest;
-        if stateless && let Some(outcome) = self.in_place(&call, &upstream, &slot).await? {
-            return Ok(outcome);
+        let is_stateless = facts.rules().lifecycle == Lifecycle::PerRequest;
+        if is_stateless && slot.record(&call)? {
+            // Methods of sessions that the server does not have.
+            upstream.restore().await;
+            return Ok(HandlerOutcome::Done(Box::new(EmptyResult::default().into())));
         }
         if *slot.subscribing.borrow() > 0 {
             let mut subscribing = slot.subscribing.subscribe();
             // A server that does not acknowledge holds back no call for longer.
             let _ = timeout(ACKNOWLEDGED_WITHIN, subscribing.wait_for(|count| *count == 0)).await;
         }
-        if let Some(level) = call.log_level() {
-            upstream.lower_level(level).await.map_err(|fault| error_of(fault, &call, &facts))?;
+        if let Some(level) = call.log_level().filter(|_| !is_stateless) {
+            let level = slot.wants.lower_level(level);
+            upstream.set_level(level).await.map_err(|fault| error_of(fault, &call, &facts))?;
         }
-        let number = call.once("call", async { Ok(upstream.start(&call)?) }).await?;
-        let gone =
-            || RpcError::invalid_request("the call that asked for this input has ended; make it again");
-        let mut running = upstream.take(number).await.ok_or_else(gone)?;
+        let mut running = upstream.running(&call).await?;
         running.answer(&call).await;
         loop {
-            if !running.is_done() && running.ask(&call) {
+            if running.ask(&call) {
                 upstream.park(running, call);
                 return Err(ServerRequestError::Pending.into());
             }
-            if let Some(done) = running.run(&call).await {
-                running.pass_on_requests();
-                if let Err(Error::Call(RequestError::NotOpen(why))) = &done {
-                    upstream.end(why);
-                }
-                let result = done.map_err(|fault| error_of(fault, &call, &facts))?;
-                return Ok(outcome(result, &call, &facts)?);
+            let Some(done) = running.run(&call).await else { continue };
+            if let Err(Error::Call(RequestError::NotOpen(why))) = &done {
+                upstream.end(why);
             }
+            let result = done.map_err(|fault| error_of(fault, &call, &facts))?;
+            if slot.record(&call)? {
+                upstream.recorded().await;
+            }
+            return Ok(outcome(result, &call, &facts)?);
         }
-    }
-
-    /// Methods of sessions that a server without them does not have.
-    async fn in_place(
-        &self,
-        call: &Call,
-        upstream: &Arc<Upstream>,
-        slot: &Slot,
-    ) -> Result<Option<HandlerOutcome>, CallError> {
-        match call.method() {
-            Method::SetLevel => {
-                let params: SetLevelParams = serde_json::from_str(call.params())?;
-                if let Some(client) = upstream.client() {
-                    client.set_level(params.level).await?;
-                }
-            }
-            Method::Subscribe | Method::Unsubscribe => {
-                let SubscribeParams { uri, .. } = serde_json::from_str(call.params())?;
-                let session = call.connection_session().number();
-                let filter = {
-                    let mut wants = slot.wants.lock();
-                    let filter = wants.entry(session).or_default();
-                    let uris = filter.resource_subscriptions.get_or_insert_default();
-                    uris.retain(|known| *known != uri);
-                    if *call.method() == Method::Subscribe {
-                        uris.push(uri);
-                    }
-                    filter.clone()
-                };
-                upstream.want(session, filter).await;
-            }
-            _ => return Ok(None),
-        }
-        Ok(Some(HandlerOutcome::Done(Box::new(EmptyResult::default().into()))))
     }
 
     /// Ends all connections in order.
@@ -359,34 +304,27 @@ impl Forward for Gateway {
     }
 
     fn waiting_call_ended(&self, session: &Arc<Session>, call: CallId) {
-        // A slot that is locked is being opened, and no call waits in it.
-        if let Ok(place) = session.value::<Slot>().upstream.try_lock()
-            && let Some(upstream) = &*place
-        {
-            upstream.drop_parked(session.number(), call);
+        for slot in [self.slot(session, true), self.0.own.clone()] {
+            if let Some(upstream) = &*slot.upstream.lock() {
+                upstream.drop_parked(session.number(), call);
+            }
         }
     }
 
     fn roots_changed(&self, session: &Arc<Session>) {
-        if let Ok(place) = session.value::<Slot>().upstream.try_lock()
-            && let Some(client) = place.as_ref().and_then(|upstream| upstream.client())
-        {
+        let upstream = self.slot(session, true).upstream.lock().clone();
+        if let Some(client) = upstream.as_ref().and_then(|upstream| upstream.client()) {
             client.roots_changed();
         }
     }
 
     fn listening(&self, session: &Arc<Session>, filter: &SubscriptionFilter) {
         let (gateway, slot, session) = (self.clone(), self.slot(session, false), session.clone());
-        let number = session.number();
         let ends = *filter == SubscriptionFilter::default();
-        if ends {
-            slot.wants.lock().remove(&number);
-        } else {
-            slot.wants.lock().insert(number, filter.clone());
-        }
+        slot.wants.set(session.number(), filter);
         slot.subscribing.send_modify(|count| *count += 1);
         tokio::spawn(async move {
-            let current = slot.upstream.lock().await.clone();
+            let current = slot.upstream.lock().clone();
             let upstream = match current {
                 // Ending a subscription starts no server.
                 current if ends => current,
@@ -397,12 +335,29 @@ impl Forward for Gateway {
                     .ok(),
             };
             if let Some(upstream) = upstream {
-                // What is wanted now: it may have changed meanwhile.
-                let filter = slot.wants.lock().get(&number).cloned().unwrap_or_default();
-                upstream.want(number, filter).await;
+                upstream.subscribe().await;
             }
             slot.subscribing.send_modify(|count| *count -= 1);
         });
+    }
+}
+
+impl Slot {
+    /// Records what a call of a session is to change for good; `false` where it changes nothing.
+    fn record(&self, call: &Call) -> Result<bool, CallError> {
+        let session = call.connection_session().number();
+        match call.method() {
+            Method::SetLevel => {
+                let SetLevelParams { level, .. } = serde_json::from_str(call.params())?;
+                *self.wants.level.lock() = Some(level);
+            }
+            Method::Subscribe | Method::Unsubscribe => {
+                let SubscribeParams { uri, .. } = serde_json::from_str(call.params())?;
+                self.wants.set_resource(session, uri, *call.method() == Method::Subscribe);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 }
 

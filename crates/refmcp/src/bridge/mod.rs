@@ -3,13 +3,14 @@
 //! | module | what it is |
 //! |---|---|
 //! | `gateway` | a server of ours in front, and the client library behind it |
-//! | `upstream`, `params` | one connection to the server behind, and the calls over it |
-//! | `subscriptions`, `listeners` | what sessions want to hear of, and what the server tells them |
+//! | `upstream` | one connection to the server behind |
+//! | `running`, `params` | the calls over it |
+//! | `subscriptions` | what clients want to hear of |
 //! | `stdio` | the client of the gateway that started this process |
 
 mod gateway;
-mod listeners;
 mod params;
+mod running;
 mod stdio;
 mod subscriptions;
 mod upstream;

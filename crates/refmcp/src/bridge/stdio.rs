@@ -4,11 +4,10 @@
 //! connection is enough.
 
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use refmcp_client::observer::{Observed, Observer, Side};
+use refmcp_client::observer::{Observed, Side};
 use refmcp_proto::jsonrpc::encode::{self, ResponseId};
 use refmcp_proto::jsonrpc::{Incoming, Limits, Message, decode};
 use refmcp_proto::model::InitializeParams;
@@ -39,10 +38,11 @@ pub(crate) async fn serve_stdio(
     let (reader, writer) = stdio(MAX_MESSAGE_SIZE).context("standard input and output cannot be used")?;
     let stop = stop.child_token();
     let _alone = AbortOnDropHandle::new(tokio::spawn(left_alone(stop.clone())));
-    let observed = observe(target.observer.clone());
-    let mut reader =
-        ObservedReader { reader, first: Vec::new(), is_peeked: false, observed: observed.clone() };
-    let mut writer = ObservedWriter { writer, observed };
+    let observed = target.observer.clone().map(|observer| {
+        Observed::open(observer, Side::Server, "stdio", "standard input and output", Clock::new())
+    });
+    let observed = observed.unwrap_or_default();
+    let (mut reader, mut writer) = (PeekedReader { reader, first: None, is_taken: false }, writer);
     let first = tokio::select! {
         first = reader.peek() => first?,
         () = stop.cancelled() => return Ok(()),
@@ -57,13 +57,13 @@ pub(crate) async fn serve_stdio(
     let upstream = match opened {
         Ok(upstream) => upstream,
         Err(why) => {
-            turn_away(&mut writer, &first, &why).await;
+            turn_away(&mut writer, &observed, &first, &why).await;
             return Err(fault::of_connecting(&why, last_lines));
         }
     };
     let Some(facts) = upstream.facts() else { bail!("the server is not connected") };
     let server = gateway.server(&facts)?;
-    let connection = Connection { transport: "stdio", local: true, ..Connection::default() };
+    let connection = Connection { transport: "stdio", local: true, observed, ..Connection::default() };
     let serving = stop.child_token();
     let until_lost = AbortOnDropHandle::new(tokio::spawn({
         let (over, serving) = (upstream.over.clone(), serving.clone());
@@ -89,12 +89,6 @@ pub(crate) async fn serve_stdio(
     served.map(drop).context("standard input and output")
 }
 
-fn observe(observer: Option<Arc<dyn Observer>>) -> Observed {
-    let open =
-        |observer| Observed::open(observer, Side::Server, "stdio", "standard input and output", Clock::new());
-    observer.map(open).unwrap_or_default()
-}
-
 /// The client that an `initialize` describes.
 fn described_client(message: &[u8]) -> Option<Peer> {
     let Ok(Incoming::One(Message::Request(request))) = decode(message, &limits()) else { return None };
@@ -112,10 +106,17 @@ fn limits() -> Limits {
 }
 
 /// Answers the first request with why there is no server.
-async fn turn_away(writer: &mut impl FrameWriter, first: &[u8], why: &impl std::fmt::Display) {
+async fn turn_away(
+    writer: &mut impl FrameWriter,
+    observed: &Observed,
+    first: &[u8],
+    why: &impl std::fmt::Display,
+) {
+    observed.received(first);
     let Ok(Incoming::One(Message::Request(request))) = decode(first, &limits()) else { return };
     let mut json = Vec::new();
     if encode::error(&mut json, ResponseId::Id(&request.id), &own_error(why)).is_ok() {
+        observed.sent(&json);
         writer.push(&json);
     }
     let telling = async { while writer.pending() > 0 && writer.flush().await.is_ok() {} };
@@ -123,79 +124,43 @@ async fn turn_away(writer: &mut impl FrameWriter, first: &[u8], why: &impl std::
     let _ = timeout(STOPPED_WITHIN, telling).await;
 }
 
-/// Reads messages as they are observed, and can look at the first without taking it.
-struct ObservedReader<R> {
+/// Reads messages, and can look at the first without taking it.
+struct PeekedReader<R> {
     reader: R,
-    /// The first message, while it was only looked at; empty where it was too long.
-    first: Vec<u8>,
-    is_peeked: bool,
-    observed: Observed,
+    /// The first message, which is taken once; empty where it was too long.
+    first: Option<Vec<u8>>,
+    is_taken: bool,
 }
 
-impl<R: FrameReader> ObservedReader<R> {
+impl<R: FrameReader> PeekedReader<R> {
     /// The first message; `None` where the input ends before.
     async fn peek(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
-            let frame = self.reader.next_frame().map(|frame| match frame {
+            self.first = self.reader.next_frame().map(|frame| match frame {
                 Frame::Message(bytes) => bytes.to_vec(),
                 Frame::TooLong => Vec::new(),
             });
-            if let Some(frame) = frame {
-                (self.first, self.is_peeked) = (frame.clone(), true);
-                return Ok(Some(frame));
-            }
-            if !self.reader.fill().await? {
-                return Ok(None);
+            if self.first.is_some() || !self.reader.fill().await? {
+                return Ok(self.first.clone());
             }
         }
     }
 }
 
-impl<R: FrameReader> FrameReader for ObservedReader<R> {
+impl<R: FrameReader> FrameReader for PeekedReader<R> {
     async fn fill(&mut self) -> io::Result<bool> {
         self.reader.fill().await
     }
 
     fn next_frame(&mut self) -> Option<Frame<'_>> {
-        let frame = match std::mem::take(&mut self.is_peeked) {
-            true if self.first.is_empty() => Frame::TooLong,
-            true => Frame::Message(&self.first),
-            false => self.reader.next_frame()?,
-        };
-        match &frame {
-            Frame::Message(bytes) => self.observed.received(bytes),
-            Frame::TooLong => self.observed.too_long(MAX_MESSAGE_SIZE),
+        match self.first.as_deref().filter(|_| !std::mem::replace(&mut self.is_taken, true)) {
+            Some([]) => Some(Frame::TooLong),
+            Some(first) => Some(Frame::Message(first)),
+            None => self.reader.next_frame(),
         }
-        Some(frame)
     }
 
     fn partial(&self) -> &[u8] {
         self.reader.partial()
-    }
-}
-
-/// Writes messages as they are observed.
-struct ObservedWriter<W> {
-    writer: W,
-    observed: Observed,
-}
-
-impl<W: FrameWriter> FrameWriter for ObservedWriter<W> {
-    fn push(&mut self, json: &[u8]) {
-        self.observed.sent(json);
-        self.writer.push(json);
-    }
-
-    fn pending(&self) -> usize {
-        self.writer.pending()
-    }
-
-    async fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush().await
-    }
-
-    async fn close(&mut self, end: ConnectionEnd) {
-        self.observed.closed(&format_args!("{end:?}"));
-        self.writer.close(end).await;
     }
 }

@@ -1,136 +1,109 @@
-//! A connection to the server behind the gateway: the calls that are forwarded over it, what the server requests of the
-//! client meanwhile, and its notifications.
+//! A connection to the server behind the gateway: what the server requests of clients, and its notifications.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use refmcp_client::transport::BoxFuture;
-use refmcp_client::{Client, Error, Event, OpenError, ServerFacts};
-use refmcp_proto::engine::{CallId, InputOutcome};
+use refmcp_client::{Client, Event, OpenError, ServerFacts};
+use refmcp_proto::engine::{Change, LogMessage};
 use refmcp_proto::jsonrpc::RpcError;
-use refmcp_proto::model::{InputRequest, LogLevel, ProgressParams, ServerNotification};
-use refmcp_proto::revision::Lifecycle;
-use refmcp_server::{Call, ServerRequestError};
+use refmcp_proto::model::{InputRequest, LogLevel, ServerNotification};
+use refmcp_server::{Session, WeakServer};
 use serde_json::Value;
-use serde_json::value::RawValue;
 use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use tokio_util::task::TaskTracker;
 
-use super::listeners::Listeners;
-use super::params::forwarded_params;
+use super::gateway::own_error;
+use super::running::{CallEvent, Parked, Question};
+use super::subscriptions::{Subscribed, Wants};
 
-/// How long a call may take. The client of the gateway decides, by cancelling it or by leaving.
-const CALL_WITHIN: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long the client may take to answer, and how long a call is kept for it meanwhile.
-const ANSWER_WITHIN: Duration = Duration::from_secs(900);
-/// How long a request of the server waits for a call that can carry it to the client.
-const HELD_FOR: Duration = Duration::from_secs(60);
-/// How long the answer of the client may take to be sent to the server.
-const SENT_WITHIN: Duration = Duration::from_secs(1);
-/// Requests of the server that wait for a call, and calls that wait for the client.
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(900);
+/// How long a request of the server waits for a call that can carry it to the client, and how long a server that many
+/// clients share may go on with a cancelled call.
+pub(super) const HELD_FOR: Duration = Duration::from_secs(60);
+/// Requests of the server that wait for a call.
 const MOST_HELD: usize = 16;
-const MOST_PARKED: usize = 1024;
 /// Notifications that wait to be passed on: for one call, and for the session.
-const INBOX: usize = 1024;
+pub(super) const INBOX: usize = 1024;
 
 /// Numbers of calls and of requests, for the whole process: a `requestState` names its call, and must find no other one
 /// once the server is connected again.
-static NEXT: AtomicU64 = AtomicU64::new(1);
+pub(super) static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// The server in front, once it is built.
+#[derive(Clone)]
+pub(super) struct Front {
+    pub(super) server: Arc<OnceLock<WeakServer>>,
+    /// Whether changes concern all clients that listen: the only one, or stateless ones.
+    pub(super) all_listen: bool,
+}
 
 /// A connection to the server.
 pub(super) struct Upstream {
     client: OnceLock<Client>,
-    pub(super) listeners: Arc<Listeners>,
+    /// Whether clients share it that have nothing to do with each other.
+    pub(super) is_shared: bool,
+    /// The session that it belongs to; none for stateless requests over HTTP.
+    session: OnceLock<Weak<Session>>,
+    front: Front,
     notifications: mpsc::Sender<ServerNotification>,
     /// Calls in flight, the oldest first, and whether they can carry a request to the client.
-    calls: Mutex<BTreeMap<u64, (mpsc::Sender<CallEvent>, bool)>>,
-    held: Mutex<VecDeque<Question>>,
-    parked: Mutex<BTreeMap<u64, Parked>>,
-    /// The level of log messages that a server with sessions was asked for.
-    level: tokio::sync::Mutex<Option<LogLevel>>,
-    /// Streams of `subscriptions/listen`, by the session in front.
-    pub(super) streams: Mutex<BTreeMap<u64, AbortOnDropHandle<()>>>,
+    pub(super) calls: Mutex<BTreeMap<u64, (mpsc::Sender<CallEvent>, bool)>>,
+    pub(super) held: Mutex<VecDeque<Question>>,
+    pub(super) parked: Mutex<BTreeMap<u64, Parked>>,
+    /// What clients want to hear of, and what the server was asked for.
+    pub(super) wants: Arc<Wants>,
+    pub(super) subscribed: tokio::sync::Mutex<Subscribed>,
+    pub(super) level: tokio::sync::Mutex<Option<LogLevel>>,
     pub(super) acknowledged: Notify,
-    /// What a server with sessions is subscribed to, and what sessions in front want of it.
-    pub(super) subscribed: tokio::sync::Mutex<BTreeSet<String>>,
-    pub(super) wanted: Mutex<BTreeMap<u64, Vec<String>>>,
     /// Why it has ended, and that it has.
     ended: OnceLock<OpenError>,
     pub(super) over: CancellationToken,
     closing: TaskTracker,
 }
 
-/// Something that happens to a call while it is forwarded.
-enum CallEvent {
-    Progress(ProgressParams),
-    Notification(ServerNotification),
-    Question(Question),
-}
-
-/// A request of the server to the client.
-struct Question {
-    key: String,
-    request: InputRequest,
-    reply: oneshot::Sender<Result<Value, RpcError>>,
-    /// Told when a call takes it to the client.
-    taken: Option<oneshot::Sender<()>>,
-}
-
-/// A call under way at the server.
-pub(super) struct Running {
-    number: u64,
-    upstream: Weak<Upstream>,
-    inbox: mpsc::Receiver<CallEvent>,
-    result: BoxFuture<'static, Result<Box<RawValue>, Error>>,
-    done: Option<Result<Box<RawValue>, Error>>,
-    /// Whether it was sent, which polling the result does.
-    is_sent: bool,
-    /// Requests of the server that the client has not answered.
-    open: Vec<Question>,
-}
-
-/// A call that is not being forwarded at the moment: it is about to be, or waits for the client.
-enum Parked {
-    Ready(Box<Running>),
-    Waiting {
-        session: u64,
-        call: CallId,
-        task: AbortOnDropHandle<Option<Box<Running>>>,
-        wanted_back: CancellationToken,
-    },
-}
-
 impl Upstream {
-    pub(super) fn new(listeners: Listeners, closing: TaskTracker) -> Arc<Self> {
+    pub(super) fn new(is_shared: bool, wants: Arc<Wants>, front: Front, closing: TaskTracker) -> Arc<Self> {
         let (notifications, mut received) = mpsc::channel(INBOX);
-        let listeners = Arc::new(listeners);
-        let deliver = listeners.clone();
-        tokio::spawn(async move {
-            while let Some(notification) = received.recv().await {
-                deliver.deliver(notification).await;
-            }
-        });
-        Arc::new(Self {
+        let upstream = Arc::new(Self {
             client: OnceLock::new(),
-            listeners,
+            is_shared,
+            session: OnceLock::new(),
+            front,
             notifications,
             calls: Mutex::default(),
             held: Mutex::default(),
             parked: Mutex::default(),
-            level: tokio::sync::Mutex::default(),
-            streams: Mutex::default(),
-            acknowledged: Notify::new(),
+            wants,
             subscribed: tokio::sync::Mutex::default(),
-            wanted: Mutex::default(),
+            level: tokio::sync::Mutex::default(),
+            acknowledged: Notify::new(),
             ended: OnceLock::new(),
             over: CancellationToken::new(),
             closing,
-        })
+        });
+        let deliverer = Arc::downgrade(&upstream);
+        tokio::spawn(async move {
+            while let Some(notification) = received.recv().await
+                && let Some(upstream) = deliverer.upgrade()
+            {
+                upstream.deliver(notification).await;
+            }
+        });
+        upstream
+    }
+
+    /// It is this session's alone, if any.
+    pub(super) fn belongs_to(&self, session: Option<&Arc<Session>>) {
+        if let Some(session) = session {
+            // The first stays.
+            let _ = self.session.set(Arc::downgrade(session));
+        }
     }
 
     /// The client is connected.
@@ -152,12 +125,20 @@ impl Upstream {
         self.ended.get()
     }
 
-    pub(super) fn heard(&self, event: &Event) {
+    pub(super) fn heard(self: &Arc<Self>, event: &Event) {
         match event {
             Event::Notification(ServerNotification::SubscriptionsAcknowledged(_)) => {
                 self.acknowledged.notify_waiters();
             }
             Event::Notification(notification) => self.notified(notification),
+            Event::Reopened(_) => {
+                let upstream = self.clone();
+                tokio::spawn(async move {
+                    *upstream.subscribed.lock().await = Subscribed::default();
+                    *upstream.level.lock().await = None;
+                    upstream.restore().await;
+                });
+            }
             // An attempt to connect that failed is followed by another, or reported by the connector.
             Event::Closed(_) if self.client().is_none() => {}
             Event::Closed(why) => self.end(why),
@@ -174,7 +155,8 @@ impl Upstream {
         self.over.cancel();
     }
 
-    /// A notification that names no call. One that concerns calls goes to the oldest.
+    /// A notification that names no call. One that concerns calls goes to the oldest; where clients share the connection, to
+    /// the only one, or else to none: it may tell of what another client does.
     fn notified(&self, notification: &ServerNotification) {
         let is_change = matches!(
             notification,
@@ -183,13 +165,38 @@ impl Upstream {
                 | ServerNotification::ResourcesListChanged(_)
                 | ServerNotification::ResourceUpdated(_)
         );
-        let oldest = self.calls.lock().values().next().map(|(inbox, _)| inbox.clone());
-        let passed = match oldest.filter(|_| !is_change) {
-            Some(inbox) => inbox.try_send(CallEvent::Notification(notification.clone())).is_ok(),
+        let calls = self.calls.lock();
+        let oldest = calls.values().next().filter(|_| !is_change);
+        let passed = match oldest {
+            Some(_) if self.is_shared && calls.len() > 1 => false,
+            Some((inbox, _)) => inbox.try_send(CallEvent::Notification(notification.clone())).is_ok(),
             None => self.notifications.try_send(notification.clone()).is_ok(),
         };
         if !passed {
-            tracing::warn!(method = notification.method(), "the client is slow: a notification is dropped");
+            let why = "the client is slow, or it cannot be told which client it is for";
+            tracing::warn!(method = notification.method(), "a notification is dropped: {why}");
+        }
+    }
+
+    /// A notification that belongs to no call: to the session in front, or to all clients that listen.
+    async fn deliver(&self, notification: ServerNotification) {
+        let session = self.session.get().and_then(Weak::upgrade);
+        let change = match (notification, &session) {
+            (ServerNotification::ToolsListChanged(_), _) => Change::Tools,
+            (ServerNotification::PromptsListChanged(_), _) => Change::Prompts,
+            (ServerNotification::ResourcesListChanged(_), _) => Change::Resources,
+            (ServerNotification::ResourceUpdated(updated), _) => Change::Resource(updated.uri),
+            (ServerNotification::Log(log), Some(session)) => {
+                let (level, logger, data) = (log.level, log.logger, log.data);
+                return session.log(LogMessage { level, logger, data }).await;
+            }
+            (other, Some(session)) => return session.notify(other).await,
+            (_, None) => return,
+        };
+        let Front { server, all_listen } = &self.front;
+        match (session, server.get().and_then(WeakServer::upgrade)) {
+            (Some(session), _) if !all_listen => session.changed(change).await,
+            (_, server) => server.iter().for_each(|server| server.changed(&change)),
         }
     }
 
@@ -201,144 +208,58 @@ impl Upstream {
     ) -> Result<Value, RpcError> {
         let gone = || RpcError::internal("the client is gone");
         let late = |_| RpcError::internal("the client did not answer in time");
-        let (reply, answered) = oneshot::channel();
+        let (reply, mut answered) = oneshot::channel();
         let (taken, is_taken) = oneshot::channel();
-        let is_held;
-        {
+        let is_held = {
             let upstream = upstream.upgrade().ok_or_else(gone)?;
             let key = format!("input-{}", NEXT.fetch_add(1, Ordering::Relaxed));
-            is_held = upstream.place(call, Question { key, request, reply, taken: Some(taken) })?;
-        }
+            upstream.place_or_refuse(call, Question { key, request, reply, taken: Some(taken) })
+        };
         // A call that waits for the client takes it once the client has answered.
         let within = if is_held { HELD_FOR } else { ANSWER_WITHIN };
-        timeout(within, is_taken).await.map_err(late)?.map_err(|_| gone())?;
+        tokio::select! {
+            // A refusal comes at once.
+            biased;
+            answered = &mut answered => return answered.map_err(|_| gone())?,
+            taken = timeout(within, is_taken) => drop(taken.map_err(late)?),
+        }
         timeout(ANSWER_WITHIN, answered).await.map_err(late)?.map_err(|_| gone())?
     }
 
-    /// Gives a request to its call, to the oldest that can carry it, or to the next one; `true` when it waits for that.
-    fn place(&self, call: Option<u64>, mut question: Question) -> Result<bool, RpcError> {
+    /// Gives a request to its call, to the oldest that can carry it, or to the next one: `true` when it waits for that.
+    /// Where clients share the connection, it goes to its own call or to the only one, and otherwise the server is told why
+    /// not: an answer of the wrong client is worse than none.
+    pub(super) fn place_or_refuse(&self, call: Option<u64>, question: Question) -> bool {
         let calls = self.calls.lock();
-        let own = call.and_then(|call| calls.get(&call)).filter(|(_, may_ask)| *may_ask);
-        if let Some((inbox, _)) = own.or_else(|| calls.values().find(|(_, may_ask)| *may_ask)) {
-            match inbox.try_send(CallEvent::Question(question)) {
-                Ok(()) => return Ok(false),
-                Err(refused) => match refused.into_inner() {
-                    CallEvent::Question(back) => question = back,
-                    _ => return Ok(false),
-                },
+        let own = call.and_then(|call| calls.get(&call));
+        let found = match own {
+            own if !self.is_shared => {
+                own.filter(|(_, may_ask)| *may_ask).or_else(|| calls.values().find(|(_, may_ask)| *may_ask))
             }
-        }
+            None if call.is_none() && calls.len() == 1 => calls.values().next(),
+            own => own,
+        };
+        let refused = match found.filter(|(_, may_ask)| *may_ask) {
+            Some((inbox, _)) => match inbox.try_send(CallEvent::Question(question)) {
+                Err(full) => full.into_inner(),
+                Ok(()) => return false,
+            },
+            None => CallEvent::Question(question),
+        };
+        let CallEvent::Question(question) = refused else { return false };
         let mut held = self.held.lock();
         held.retain(|question| !question.reply.is_closed());
-        if held.len() >= MOST_HELD {
-            return Err(RpcError::internal("too many requests wait for the client"));
-        }
-        held.push_back(question);
-        Ok(true)
-    }
-
-    /// Prepares a call, and gives the number by which [`Self::take`] finds it.
-    pub(super) fn start(self: &Arc<Self>, call: &Call) -> Result<u64, RpcError> {
-        let client = self.client().ok_or_else(|| RpcError::internal("the server is not connected"))?;
-        if self.parked.lock().len() >= MOST_PARKED {
-            return Err(RpcError::internal("too many calls wait for the client"));
-        }
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let (events, inbox) = mpsc::channel(INBOX);
-        let (params, meta) = forwarded_params(call.params())?;
-        let mut request = client.forward(call.method().name(), &params).meta(meta);
-        request = request.timeout(CALL_WITHIN).total_timeout(CALL_WITHIN);
-        if call.wants_progress() {
-            let events = events.clone();
-            // A client that is slow to read misses steps.
-            request = request
-                .on_progress(move |progress| drop(events.try_send(CallEvent::Progress(progress.clone()))));
-        }
-        if let Some(level) = call.log_level() {
-            request = request.log_level(level);
-        }
-        let (own, upstream) = (events.clone(), Arc::downgrade(self));
-        let request = request
-            .on_notification(move |notification| {
-                if own.try_send(CallEvent::Notification(notification.clone())).is_err() {
-                    tracing::warn!("the client is slow: a notification is dropped");
-                }
-            })
-            .on_request(move |request| Self::ask(upstream.clone(), Some(number), request));
-        let stateless = call.peer().rules().lifecycle == Lifecycle::PerRequest;
-        let may_ask = !stateless || call.method().may_request_input();
-        self.calls.lock().insert(number, (events, may_ask));
-        let open = if may_ask { self.held.lock().drain(..).collect() } else { Vec::new() };
-        let result = Box::pin(async move { request.await });
-        let upstream = Arc::downgrade(self);
-        let running = Box::new(Running { number, upstream, inbox, result, done: None, is_sent: false, open });
-        self.parked.lock().insert(number, Parked::Ready(running));
-        Ok(number)
-    }
-
-    /// The call of this number, once.
-    pub(super) async fn take(&self, number: u64) -> Option<Box<Running>> {
-        let parked = self.parked.lock().remove(&number)?;
-        match parked {
-            Parked::Ready(running) => Some(running),
-            Parked::Waiting { task, wanted_back, .. } => {
-                wanted_back.cancel();
-                task.await.ok().flatten()
-            }
-        }
-    }
-
-    /// Keeps a call while the client is asked.
-    pub(super) fn park(self: &Arc<Self>, mut running: Box<Running>, call: Call) {
-        let (number, wanted_back) = (running.number, CancellationToken::new());
-        let (session, id) = (call.connection_session().number(), call.id());
-        let (upstream, back) = (Arc::downgrade(self), wanted_back.clone());
-        let in_session = (call.peer().rules().lifecycle == Lifecycle::Handshake).then_some(call);
-        let task = tokio::spawn(async move {
-            let waiting = async {
-                running.settled().await;
-                // In a session the call runs again at once; otherwise when its client comes back. The engine ignores this
-                // until it has asked the client.
-                let Some(call) = in_session else { return std::future::pending().await };
-                loop {
-                    call.withdraw_input().await;
-                    sleep(SENT_WITHIN).await;
-                }
-            };
-            tokio::select! {
-                () = back.cancelled() => return Some(running),
-                () = waiting => {}
-                () = sleep(ANSWER_WITHIN) => {}
-            }
-            if let Some(upstream) = upstream.upgrade() {
-                upstream.parked.lock().remove(&number);
-            }
-            None
-        });
-        let task = AbortOnDropHandle::new(task);
-        self.parked.lock().insert(number, Parked::Waiting { session, call: id, task, wanted_back });
-    }
-
-    /// A call in front that waits for its client has ended; so does the call at the server.
-    pub(super) fn drop_parked(&self, of_session: u64, of_call: CallId) {
-        self.parked.lock().retain(|_, parked| {
-            !matches!(parked, Parked::Waiting { session, call, .. } if (*session, *call) == (of_session, of_call))
-        });
-    }
-
-    /// Asks a server with sessions for log messages of this level, where it sends only more severe ones.
-    pub(super) async fn lower_level(&self, level: LogLevel) -> Result<(), Error> {
-        let Some(client) = self.client() else { return Ok(()) };
-        let server = client.server();
-        let mut known = self.level.lock().await;
-        if server.rules().lifecycle == Lifecycle::Handshake
-            && server.capabilities.logging.is_some()
-            && known.is_none_or(|known| level < known)
-        {
-            client.set_level(level).await?;
-            *known = Some(level);
-        }
-        Ok(())
+        let why = if self.is_shared {
+            "several clients share this connection, and it cannot be told whose call this request is for"
+        } else if held.len() >= MOST_HELD {
+            "too many requests wait for the client"
+        } else {
+            held.push_back(question);
+            return true;
+        };
+        // The server may have withdrawn it.
+        let _ = question.reply.send(Err(own_error(&why)));
+        false
     }
 
     /// Ends the connection in order.
@@ -353,124 +274,6 @@ impl Drop for Upstream {
     fn drop(&mut self) {
         if let Some(client) = self.client.take() {
             self.closing.spawn(async move { client.close().await });
-        }
-    }
-}
-
-impl Running {
-    /// Gives the client's answers to the server.
-    pub(super) async fn answer(&mut self, call: &Call) {
-        for question in std::mem::take(&mut self.open) {
-            let answer = match call.input_outcome(&question.key) {
-                None => {
-                    self.open.push(question);
-                    continue;
-                }
-                Some(InputOutcome::Response(value)) => Ok(value.clone()),
-                Some(InputOutcome::Error(error)) => Err(error.clone()),
-                Some(InputOutcome::TimedOut) => Err(RpcError::internal("the client did not answer in time")),
-            };
-            let upstream = self.upstream.upgrade();
-            let sent = upstream.as_ref().and_then(|upstream| upstream.client()).map(Client::response_sent);
-            // The server may have withdrawn it. Otherwise it gets the answer before the call, which may need it.
-            if let (Ok(()), Some(sent)) = (question.reply.send(answer), sent)
-                && timeout(SENT_WITHIN, sent).await.is_err()
-            {
-                tracing::debug!("an answer was not sent in time");
-            }
-        }
-    }
-
-    /// Asks the client what the server has asked and still wants to know; `true` when the call waits for it. The client
-    /// is not asked what it does not support: the server gets an error, and the call goes on.
-    pub(super) fn ask(&mut self, call: &Call) -> bool {
-        for mut question in std::mem::take(&mut self.open) {
-            if question.reply.is_closed() {
-                continue;
-            }
-            if let Some(taken) = question.taken.take() {
-                // The handler of the request waits for it.
-                let _ = taken.send(());
-            }
-            match call.request::<Value>(&question.key, question.request.clone()) {
-                Ok(_) | Err(ServerRequestError::Pending) => self.open.push(question),
-                Err(refused) => {
-                    // The server may have withdrawn it.
-                    let _ = question.reply.send(Err(RpcError::method_not_found(&refused.to_string())));
-                }
-            }
-        }
-        !self.open.is_empty()
-    }
-
-    /// Whether the result has come.
-    pub(super) fn is_done(&self) -> bool {
-        self.done.is_some()
-    }
-
-    /// Gives what the server has asked, and still wants to know after the result, to another call.
-    pub(super) fn pass_on_requests(&mut self) {
-        let Some(upstream) = self.upstream.upgrade() else { return };
-        upstream.calls.lock().remove(&self.number);
-        for question in self.open.drain(..).filter(|question| !question.reply.is_closed()) {
-            if let Err(full) = upstream.place(None, question) {
-                tracing::warn!("a request of the server is dropped: {full}");
-            }
-        }
-    }
-
-    /// Passes on what the server says until it has a result, or a request for the client.
-    pub(super) async fn run(&mut self, call: &Call) -> Option<Result<Box<RawValue>, Error>> {
-        if self.done.is_some() {
-            return self.done.take();
-        }
-        self.is_sent = true;
-        loop {
-            tokio::select! {
-                // What was said before the result is passed on before it.
-                biased;
-                Some(event) = self.inbox.recv() => match event {
-                    CallEvent::Progress(progress) => {
-                        let total = progress.total.as_ref().and_then(serde_json::Number::as_f64);
-                        let value = progress.progress.as_f64().unwrap_or_default();
-                        call.progress(value, total, progress.message.unwrap_or_default()).await;
-                    }
-                    CallEvent::Notification(ServerNotification::Log(log)) => {
-                        call.log(log.level, log.logger.as_deref().unwrap_or_default(), log.data).await;
-                    }
-                    CallEvent::Notification(other) => call.notify(other).await,
-                    CallEvent::Question(question) => {
-                        self.open.push(question);
-                        return None;
-                    }
-                },
-                done = &mut self.result => return Some(done),
-            }
-        }
-    }
-
-    /// Waits until the server needs no answer any more: it has a result, or has withdrawn its requests.
-    async fn settled(&mut self) {
-        let Self { result, open, done, is_sent, .. } = self;
-        if done.is_some() {
-            return;
-        }
-        let withdrawn = async {
-            for question in open.iter_mut() {
-                question.reply.closed().await;
-            }
-        };
-        tokio::select! {
-            ended = result, if *is_sent => *done = Some(ended),
-            () = withdrawn => {}
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(upstream) = self.upstream.upgrade() {
-            upstream.calls.lock().remove(&self.number);
         }
     }
 }

@@ -8,7 +8,7 @@ use url::Url;
 
 use super::{
     BridgeArgs, BridgeListenOptions, BridgeSide, ClientArgs, ClientCommand, CompletionReference,
-    ConnectionArgs, ListArgs, ListKind, ModelsArgs, ServerArgs, SharedOptions, ShellArgs,
+    ConnectionArgs, ListArgs, ListKind, ModelsArgs, ServerArgs, ServerStderr, SharedOptions, ShellArgs,
 };
 use crate::args::{Target, UsageError, usage};
 use crate::arguments::ArgumentInput;
@@ -242,6 +242,7 @@ fn bridge(args: BridgeArgs) -> Result<(ClientCommand, SharedOptions), UsageError
         }
         address => match Target::parse(address)? {
             Target::Url { url, transport } => {
+                check_address(&url)?;
                 check_certificate(&url, &args.listen)?;
                 BridgeSide::Listen { url, transport, listen: args.listen }
             }
@@ -262,22 +263,47 @@ fn bridge(args: BridgeArgs) -> Result<(ClientCommand, SharedOptions), UsageError
             return Err(usage!("there are two servers: {} and the command after `--`", redact::word(word)));
         }
     };
-    check_effect(&args.connection.shared)?;
+    check_effect(&args.connection.shared, &to)?;
     Ok((ClientCommand::Bridge { from, to }, args.connection.shared))
 }
 
-/// Refuses options that have no effect on a bridge: the clients that it serves decide these things.
-fn check_effect(shared: &SharedOptions) -> Result<(), UsageError> {
+/// Refuses options that have no effect on a bridge: the clients that it serves decide these things, or the server is
+/// reached in another way. What a name stands for is not known yet.
+fn check_effect(shared: &SharedOptions, to: &Target) -> Result<(), UsageError> {
+    let (is_url, is_command) = (matches!(to, Target::Url { .. }), matches!(to, Target::Command(_)));
+    let clients = "on a bridge: its clients decide that";
+    let started = "on a server that is started: it is for one at a URL";
+    let at_url = "on a server at a URL: it is for one that is started";
+    let named = "on a server that no configuration file names";
     let useless = [
-        ("--sampler", shared.sampler.is_some()),
-        ("--model", shared.model.is_some()),
-        ("--root", !shared.roots.is_empty()),
-        ("--log-level", shared.log_level.is_some()),
-        ("--total-timeout", shared.total_timeout != SharedOptions::TOTAL_TIMEOUT),
+        ("--sampler", shared.sampler.is_some(), clients),
+        ("--model", shared.model.is_some(), clients),
+        ("--root", !shared.roots.is_empty(), clients),
+        ("--log-level", shared.log_level.is_some(), clients),
+        ("--total-timeout", shared.total_timeout != SharedOptions::TOTAL_TIMEOUT, clients),
+        ("--header", is_command && !shared.headers.is_empty(), started),
+        ("--cacert", is_command && !shared.cacert.is_empty(), started),
+        ("--explain", is_command && shared.explain, started),
+        ("--env", is_url && !shared.env.is_empty(), at_url),
+        ("--cwd", is_url && shared.cwd.is_some(), at_url),
+        ("--server-stderr", is_url && shared.server_stderr != ServerStderr::default(), at_url),
+        ("--config", (is_url || is_command) && shared.config.is_some(), named),
+        ("--yes", (is_url || is_command) && shared.yes, named),
     ];
-    match useless.into_iter().find(|(_, given)| *given) {
-        Some((option, _)) => Err(usage!("{option} has no effect on a bridge: its clients decide that")),
+    match useless.into_iter().find(|(_, given, _)| *given) {
+        Some((option, _, why)) => Err(usage!("{option} has no effect {why}")),
         None => Ok(()),
+    }
+}
+
+/// Whether an address to listen on has no more than that.
+fn check_address(from: &Url) -> Result<(), UsageError> {
+    let shown = redact::url(from.as_str());
+    let has_user = !from.username().is_empty() || from.password().is_some();
+    match (has_user, from.query().or(from.fragment())) {
+        (true, _) => Err(usage!("--from {shown}: a user or password has no effect")),
+        (_, Some(_)) => Err(usage!("--from {shown}: what follows the path has no effect")),
+        _ => Ok(()),
     }
 }
 
