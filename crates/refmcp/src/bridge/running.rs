@@ -136,11 +136,13 @@ impl Upstream {
                 running.settled().await;
                 // In a session the call runs again at once; otherwise when its client comes back. The engine ignores this
                 // until it has asked the client.
-                while in_session {
+                if !in_session {
+                    std::future::pending::<()>().await;
+                }
+                loop {
                     call.withdraw_input().await;
                     sleep(SENT_WITHIN).await;
                 }
-                std::future::pending().await
             };
             tokio::select! {
                 () = back.cancelled() => return Some(running),
@@ -244,9 +246,8 @@ impl Running {
                 CallEvent::Notification(other) => call.notify(other).await,
                 CallEvent::Question(question) => {
                     self.open.push(question);
-                    if self.done.is_none() {
-                        return None;
-                    }
+                    // The client is asked first, unless there is a result.
+                    self.done.as_ref()?;
                 }
             }
         }

@@ -166,15 +166,18 @@ impl Upstream {
                 | ServerNotification::ResourceUpdated(_)
         );
         let calls = self.calls.lock();
-        let oldest = calls.values().next().filter(|_| !is_change);
-        let passed = match oldest {
-            Some(_) if self.is_shared && calls.len() > 1 => false,
+        let passed = match calls.values().next().filter(|_| !is_change) {
+            Some(_) if self.is_shared && calls.len() > 1 => {
+                return tracing::debug!(
+                    method = notification.method(),
+                    "it cannot be told which client this is for"
+                );
+            }
             Some((inbox, _)) => inbox.try_send(CallEvent::Notification(notification.clone())).is_ok(),
             None => self.notifications.try_send(notification.clone()).is_ok(),
         };
         if !passed {
-            let why = "the client is slow, or it cannot be told which client it is for";
-            tracing::warn!(method = notification.method(), "a notification is dropped: {why}");
+            tracing::warn!(method = notification.method(), "the client is slow: a notification is dropped");
         }
     }
 

@@ -286,3 +286,19 @@ fn what_a_client_does_wrong_is_answered_here_and_in_the_trace() {
         lines.iter().filter(|line| line["event"] == "opened").map(|line| &line["side"]).collect();
     assert_eq!(sides, ["server", "client"]);
 }
+
+#[test]
+fn the_trace_of_a_listener_has_both_sides() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace.jsonl");
+    let to = ["--trace", trace.to_str().unwrap(), CHILD[0], CHILD[1], CHILD[2]];
+    let listener = Listener::open("http://127.0.0.1:0/mcp", &to);
+    let session = [listener.session("2025-11-25")];
+    let echo = Version::Session("2025-11-25").call("mine", "echo", &json!({ "message": "traced" }));
+    assert_eq!(text_of(&listener.send("POST", &session, &echo).json()), "traced");
+    let trace = std::fs::read_to_string(trace).unwrap();
+    let lines: Vec<Value> = trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let calls = lines.iter().filter(|line| line["message"]["method"] == "tools/call");
+    let directions: Vec<&Value> = calls.map(|line| &line["direction"]).collect();
+    assert_eq!(directions, ["received", "sent"], "{trace}");
+}
