@@ -22,8 +22,9 @@ pub fn stdio(max_line: usize) -> io::Result<(LineReader<Input>, LineWriter<Outpu
     Ok((LineReader::new(input()?, max_line), LineWriter::new(output()?)))
 }
 
+/// Standard input alone, byte for byte.
 #[cfg(unix)]
-fn input() -> io::Result<Input> {
+pub fn input() -> io::Result<Input> {
     use std::os::fd::AsFd;
     Ok(match Kind::of(io::stdin().as_fd())? {
         Kind::Pipe(fd) => Box::new(tokio::net::unix::pipe::Receiver::from_owned_fd(fd)?),
@@ -32,8 +33,9 @@ fn input() -> io::Result<Input> {
     })
 }
 
+/// Standard output alone, byte for byte.
 #[cfg(unix)]
-fn output() -> io::Result<Output> {
+pub fn output() -> io::Result<Output> {
     use std::os::fd::AsFd;
     Ok(match Kind::of(io::stdout().as_fd())? {
         Kind::Pipe(fd) => Box::new(tokio::net::unix::pipe::Sender::from_owned_fd(fd)?),
@@ -68,13 +70,15 @@ impl Kind {
     }
 }
 
+/// Standard input alone, byte for byte.
 #[cfg(not(unix))]
-fn input() -> io::Result<Input> {
+pub fn input() -> io::Result<Input> {
     Ok(Box::new(tokio::io::stdin()))
 }
 
+/// Standard output alone, byte for byte.
 #[cfg(not(unix))]
-fn output() -> io::Result<Output> {
+pub fn output() -> io::Result<Output> {
     Ok(Box::new(tokio::io::stdout()))
 }
 

@@ -10,6 +10,7 @@ mod command;
 mod completion;
 mod config;
 mod logging;
+mod relay;
 mod shell;
 mod signals;
 mod store;
@@ -52,6 +53,7 @@ fn run(action: Action) -> Result<ExitReason> {
         Action::Stdio(options) => command::stdio::run(options).map(|()| ExitReason::Done),
         Action::Serve(options) => command::serve::run(*options).map(|()| ExitReason::Done),
         Action::Client(command, shared) => command::client::run(command, &shared),
+        Action::Relay(relay) => relay::run(&relay),
         Action::Trust(command) => command::trust::run(command),
         Action::Log(query) => command::log::run(&query),
         Action::Servers(options) => command::servers::run(&options),

@@ -22,7 +22,7 @@ mod stream;
 mod streamable;
 mod transport;
 
-pub use connection::{Address, AddressScope, UrlError, read_certificates};
+pub use connection::{Address, AddressScope, Dialer, Io, UrlError, read_certificates};
 pub use fetch::Fetcher;
 pub use http_sse::HttpSse;
 pub use request::HeaderError;

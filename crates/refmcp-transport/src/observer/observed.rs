@@ -82,24 +82,34 @@ impl Observed {
     /// A message is sent.
     #[inline]
     pub fn sent(&self, bytes: &[u8]) {
-        if let Some(connection) = &self.connection {
-            connection.message(self.stream, Direction::Sent, bytes);
-        }
+        self.passed(Direction::Sent, bytes);
     }
 
     /// A message was received, or what should have been one.
     #[inline]
     pub fn received(&self, bytes: &[u8]) {
+        self.passed(Direction::Received, bytes);
+    }
+
+    /// A message passes in this direction, or what should be one.
+    #[inline]
+    pub fn passed(&self, direction: Direction, bytes: &[u8]) {
         if let Some(connection) = &self.connection {
-            connection.message(self.stream, Direction::Received, bytes);
+            connection.message(self.stream, direction, bytes);
         }
     }
 
     /// Something was received that is no message.
     #[inline]
     pub fn invalid_input(&self, bytes: &[u8], why: impl fmt::Display) {
+        self.not_a_message(Direction::Received, bytes, &why);
+    }
+
+    /// Something passes in this direction that is no message.
+    #[inline]
+    pub fn not_a_message(&self, direction: Direction, bytes: &[u8], why: &dyn fmt::Display) {
         if let Some(connection) = &self.connection {
-            let input = InvalidInput { direction: Direction::Received, bytes, why: &why.to_string() };
+            let input = InvalidInput { direction, bytes, why: &why.to_string() };
             connection.tell(self.stream, |observer, context| observer.invalid_input(context, &input));
         }
     }

@@ -111,8 +111,10 @@ fn command(words: &[OsString]) -> Option<&str> {
 }
 
 /// Commands whose target can be a command after `--`.
-const COMMANDS_WITH_TARGET: [&str; 11] =
-    ["list", "call", "read", "prompt", "complete", "watch", "info", "raw", "shell", "bridge", "install"];
+const COMMANDS_WITH_TARGET: [&str; 12] = [
+    "list", "call", "read", "prompt", "complete", "watch", "info", "raw", "shell", "bridge", "relay",
+    "install",
+];
 
 /// Whether an option that clap proposes is probably what was meant.
 fn is_near(word: &str) -> impl Fn(&ContextValue) -> bool {

@@ -19,6 +19,8 @@ pub(crate) enum ExitReason {
     Unreachable,
     /// The tool ran and said that it failed.
     ToolError,
+    /// A relay ends with the exit code of its server.
+    Server(u8),
     /// The process got SIGHUP.
     HungUp,
     /// The process got SIGINT: ctrl-c.
@@ -37,6 +39,7 @@ impl ExitReason {
             Self::Authorization => (3, "authorization"),
             Self::Unreachable => (4, "unreachable"),
             Self::ToolError => (5, "tool_error"),
+            Self::Server(code) => (code, "server"),
             // As in shells: 128 and the number of the signal.
             Self::HungUp => (129, "hung_up"),
             Self::Interrupted => (130, "interrupted"),

@@ -5,6 +5,7 @@ mod error;
 mod exit;
 mod help;
 mod install;
+mod relay;
 mod serve;
 mod shell_words;
 mod target;
@@ -27,6 +28,8 @@ pub(crate) use exit::{ExitError, ExitReason, UsageError, usage};
 use help::examples;
 pub(crate) use help::{CompletionShell, definition, parse_shared_options, print_completions, print_manual};
 pub(crate) use install::{InstallOptions, ServersOptions};
+use relay::RelayOptions;
+pub(crate) use relay::{Relay, RelayListen, RelayServer};
 pub(crate) use serve::{
     AuthorizationOptions, BuiltinLogin, DpopPolicy, Policy, Profile, ServeOptions, ServerOptions, TokenIssuer,
 };
@@ -84,6 +87,8 @@ enum Command {
     Serve(Box<ServeOptions>),
     #[command(flatten)]
     Client(Box<ClientArgs>),
+    /// Pass bytes between a client and a server unchanged, and write down what passes.
+    Relay(Box<RelayOptions>),
     /// Which configured servers may be started and which tools may be called, without asking.
     #[command(after_help = examples("refmcp trust"))]
     Trust {
@@ -120,6 +125,8 @@ pub(crate) enum Action {
     Serve(Box<ServeOptions>),
     /// Drive a server.
     Client(ClientCommand, Box<SharedOptions>),
+    /// Pass bytes between a client and a server.
+    Relay(Box<Relay>),
     /// Show or change what is trusted.
     Trust(TrustCommand),
     /// Show the calls that were made.
@@ -156,7 +163,9 @@ impl Action {
             Self::Serve(options) => options.output.is_json(),
             Self::Servers(options) => options.output.is_json(),
             Self::Install(options) => options.output.is_json(),
-            Self::Stdio(_) | Self::Completions(_) | Self::CompleteLine(..) | Self::Man => false,
+            Self::Stdio(_) | Self::Relay(_) | Self::Completions(_) | Self::CompleteLine(..) | Self::Man => {
+                false
+            }
         }
     }
 }
@@ -200,6 +209,9 @@ fn parse_from(words: impl IntoIterator<Item = OsString>) -> Result<(LogOptions, 
             let (command, shared) = args.resolve().map_err(|error| to_clap(&error))?;
             shared.check_roots().map_err(|error| to_clap(&error))?;
             Action::Client(command, Box::new(shared))
+        }
+        Command::Relay(options) => {
+            Action::Relay(Box::new(options.resolve().map_err(|error| to_clap(&error))?))
         }
         Command::Trust { change } => Action::Trust(change),
         Command::Log(query) => Action::Log(query),

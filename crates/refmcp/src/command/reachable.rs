@@ -76,6 +76,13 @@ pub(crate) fn warn_of_bridge(from: &BridgeSide) {
     warn_if_open(is_local, url.authority(), what);
 }
 
+/// Warns of a relay, which passes on to a server that may believe that all its clients are on this machine.
+pub(crate) fn warn_of_relay(address: SocketAddr) {
+    let what = "the relay listens beyond this machine: every client that reaches it reaches the server behind it; \
+                --host 127.0.0.1 keeps it to this machine";
+    warn_if_open(address.ip().is_loopback(), &address.to_string(), what);
+}
+
 fn warn_if_open(is_local: bool, address: &str, what: &str) {
     if !is_local {
         tracing::warn!(address, "{what}");

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use refmcp_proto::engine::client::TransportError;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -23,9 +24,9 @@ const HEAD_START: Duration = Duration::from_millis(250);
 /// A TLS configuration that is made when it is first needed, once for all clones.
 pub(crate) type LazyTls = Arc<OnceLock<Result<Arc<ClientConfig>, String>>>;
 
-/// Makes connections to one address.
+/// Makes connections to one address: looks up its host, connects by TCP, and does the TLS handshake where it wants one.
 #[derive(Debug)]
-pub(crate) struct Dialer {
+pub struct Dialer {
     address: Address,
     settings: HttpSettings,
     protocols: &'static [&'static [u8]],
@@ -45,6 +46,20 @@ pub(crate) enum DialError {
 }
 
 impl Dialer {
+    /// A dialer for programs that speak HTTP/1.1 themselves over what [`open`](Self::open) gives.
+    pub fn http1(address: Address, settings: HttpSettings) -> Self {
+        Self::new(address, settings, &[b"http/1.1"])
+    }
+
+    /// A new connection.
+    ///
+    /// # Errors
+    /// There is none; [`TransportError::Unreachable`] says why.
+    pub async fn open(&self) -> Result<Box<dyn Io>, TransportError> {
+        let stream = self.dial().await.map_err(|fault| TransportError::Unreachable(fault.to_string()))?;
+        Ok(stream.io)
+    }
+
     /// A dialer that offers these protocols inside of TLS, the preferred one first.
     pub(crate) fn new(address: Address, settings: HttpSettings, protocols: &'static [&'static [u8]]) -> Self {
         Self { address, settings, protocols, tls: LazyTls::default(), policy: None }
@@ -140,7 +155,7 @@ async fn connect_any(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
 }
 
 /// Any byte stream, both ways.
-pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 

@@ -9,7 +9,8 @@ mod tls;
 
 pub use address::{Address, UrlError};
 pub(crate) use address::{RequestTarget, as_http};
-pub(crate) use dial::{DialError, Dialer, LazyTls, Stream};
+pub(crate) use dial::{DialError, LazyTls, Stream};
+pub use dial::{Dialer, Io};
 pub(crate) use pool::Pool;
 pub(crate) use response::{Body, BodyError, Http1Connection, HttpResponse, describe};
 pub(crate) use scope::AddressPolicy;

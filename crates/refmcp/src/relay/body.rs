@@ -1,0 +1,129 @@
+//! Heads and bodies of HTTP as they pass: which fields belong to one connection alone, and a body that is seen.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::HeaderMap;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::header::{
+    CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE,
+};
+
+use super::taps::{Content, Tap};
+
+/// A body that is seen as it passes.
+pub(super) struct SeenBody {
+    body: Incoming,
+    tap: Tap,
+}
+
+impl SeenBody {
+    pub(super) fn new(body: Incoming, tap: Tap) -> Self {
+        Self { body, tap }
+    }
+}
+
+impl Body for SeenBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if let Poll::Ready(Some(Ok(frame))) = &polled
+            && let Some(data) = frame.data_ref()
+        {
+            self.tap.feed(data);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Where messages are in a body of these headers.
+pub(super) fn content(headers: &HeaderMap) -> Content {
+    let text = |name| headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let is_plain = |encoding: &&str| encoding.eq_ignore_ascii_case("identity");
+    match text(CONTENT_ENCODING).filter(|encoding| !is_plain(encoding)) {
+        Some(encoding) => Content::whole(Some(encoding.to_owned())),
+        None if text(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/event-stream")) => {
+            Content::events()
+        }
+        None => Content::whole(None),
+    }
+}
+
+/// The protocol that a client wants to change to, or a server changes to.
+pub(super) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
+    listed(headers).any(|name| name == UPGRADE).then(|| headers.get(UPGRADE).cloned())?
+}
+
+/// Removes what belongs to one connection alone (RFC 9110, 7.6.1), except for a change of the protocol that both sides are
+/// to hear of.
+pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap, upgrade: Option<HeaderValue>) {
+    let named: Vec<HeaderName> = listed(headers).collect();
+    let keep_alive = HeaderName::from_static("keep-alive");
+    let proxy_connection = HeaderName::from_static("proxy-connection");
+    let known = [CONNECTION, TE, TRANSFER_ENCODING, UPGRADE, keep_alive, proxy_connection];
+    for name in named.into_iter().chain(known) {
+        headers.remove(name);
+    }
+    if let Some(upgrade) = upgrade {
+        headers.insert(UPGRADE, upgrade);
+        headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    }
+}
+
+/// The fields that `Connection` names.
+fn listed(headers: &HeaderMap) -> impl Iterator<Item = HeaderName> {
+    let values = headers.get_all(CONNECTION).into_iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(fields: &[(&'static str, &'static str)]) -> HeaderMap {
+        let fields = fields
+            .iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+        fields.collect()
+    }
+
+    #[test]
+    fn fields_of_one_connection_are_removed_and_all_others_stay() {
+        let mut fields = headers(&[
+            ("connection", "close, X-Own"),
+            ("x-own", "1"),
+            ("keep-alive", "timeout=5"),
+            ("te", "trailers"),
+            ("transfer-encoding", "chunked"),
+            ("authorization", "Bearer t"),
+            ("x-other", "2"),
+        ]);
+        assert_eq!(upgrade(&fields), None);
+        remove_hop_by_hop(&mut fields, None);
+        assert_eq!(fields, headers(&[("authorization", "Bearer t"), ("x-other", "2")]));
+    }
+
+    #[test]
+    fn a_change_of_the_protocol_passes() {
+        let mut fields = headers(&[("connection", "keep-alive, Upgrade"), ("upgrade", "websocket")]);
+        let wanted = upgrade(&fields);
+        assert_eq!(wanted, Some(HeaderValue::from_static("websocket")));
+        remove_hop_by_hop(&mut fields, wanted);
+        assert_eq!(fields, headers(&[("upgrade", "websocket"), ("connection", "upgrade")]));
+        assert_eq!(upgrade(&headers(&[("upgrade", "h2c")])), None, "it is not for this connection");
+    }
+}

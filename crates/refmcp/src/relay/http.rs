@@ -1,0 +1,279 @@
+//! The relay between clients of a port and a server at a URL, over HTTP/1.1: each connection of a client has one to the
+//! server.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{CONTENT_TYPE, HOST, HeaderValue};
+use hyper::http::request;
+use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
+use hyper::{HeaderMap, Request, Response, StatusCode, Uri, server};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use refmcp_client::http::{Address, Dialer, HttpSettings, read_certificates};
+use refmcp_client::observer::{Direction, Observed, Observer, Side, StartLine, StreamId};
+use refmcp_http::guard;
+use refmcp_transport::clock::Clock;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Mutex, Semaphore};
+
+use super::body::{SeenBody, content, remove_hop_by_hop, upgrade};
+use super::pass;
+use super::taps::{Content, Tap};
+use crate::args::{ExitReason, RelayListen, UsageError};
+use crate::command::reachable;
+use crate::signals::Signals;
+use crate::ui::output::print;
+
+/// Connections of clients; more wait to be accepted.
+const MOST_CONNECTIONS: usize = 512;
+/// How long the head of a request may take.
+const HEAD_WITHIN: Duration = Duration::from_secs(30);
+/// The pause after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+type ResponseBody = UnsyncBoxBody<Bytes, hyper::Error>;
+
+/// What all connections share.
+struct HttpRelay {
+    dialer: Dialer,
+    host: HeaderValue,
+    /// The server as it is shown.
+    name: String,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    observer: Arc<dyn Observer>,
+}
+
+/// A connection of a client, and the one to the server that belongs to it.
+struct Connection {
+    relay: Arc<HttpRelay>,
+    local: Option<SocketAddr>,
+    observed: Observed,
+    streams: AtomicU64,
+    server: Mutex<Option<SendRequest<SeenBody>>>,
+}
+
+/// Passes requests on until a signal ends it.
+pub(super) async fn run(listen: &RelayListen, observer: Arc<dyn Observer>) -> Result<ExitReason> {
+    let mut signals = Signals::new()?;
+    let usage = |fault: &dyn std::error::Error| UsageError::new(fault.to_string());
+    let mut settings = HttpSettings::default();
+    for file in &listen.cacert {
+        settings.ca_certificates.extend(read_certificates(file).map_err(UsageError::new)?);
+    }
+    let address = Address::http(listen.url.as_str()).map_err(|fault| usage(&fault))?;
+    let relay = Arc::new(HttpRelay {
+        host: HeaderValue::from_str(listen.url.authority()).map_err(|fault| usage(&fault))?,
+        name: address.to_string(),
+        dialer: Dialer::http1(address, settings),
+        hosts: listen.allow_host.clone(),
+        origins: listen.allow_origin.clone(),
+        observer,
+    });
+    let at = (listen.host.as_str(), listen.port);
+    let listener =
+        TcpListener::bind(at).await.with_context(|| format!("cannot listen on {}:{}", at.0, at.1))?;
+    let local = listener.local_addr().context("no address")?;
+    reachable::warn_of_relay(local);
+    announce(local, listen.url.path());
+    tokio::select! {
+        () = accept(listener, relay) => Ok(ExitReason::Done),
+        signal = signals.next() => Ok(signal.reason()),
+    }
+}
+
+fn announce(at: SocketAddr, path: &str) {
+    if let Err(fault) = print(format!("refmcp relay is listening on http://{at}{path}\n").as_bytes()) {
+        // A closed stdout only loses the banner; clients are served all the same.
+        tracing::debug!(%fault, "the banner was not read");
+    }
+}
+
+async fn accept(listener: TcpListener, relay: Arc<HttpRelay>) {
+    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    // The semaphore is never closed.
+    while let Ok(place) = places.clone().acquire_owned().await {
+        match listener.accept().await {
+            Ok((stream, peer)) => {
+                let relay = relay.clone();
+                tokio::spawn(async move {
+                    relay.serve(stream, peer).await;
+                    drop(place);
+                });
+            }
+            Err(fault) => {
+                tracing::warn!(%fault, "no connection can be accepted now");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+impl HttpRelay {
+    async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr) {
+        if let Err(fault) = stream.set_nodelay(true) {
+            tracing::debug!(%fault, "TCP_NODELAY");
+        }
+        let (observer, name) = (self.observer.clone(), self.name.clone());
+        let connection = Arc::new(Connection {
+            observed: Observed::open(observer, Side::Client, "http", name, Clock::new()),
+            local: stream.local_addr().ok(),
+            relay: self,
+            streams: AtomicU64::new(1),
+            server: Mutex::new(None),
+        });
+        let observed = connection.observed.clone();
+        let service = service_fn(move |request| {
+            let connection = connection.clone();
+            async move { Ok::<_, Infallible>(connection.answer(request).await) }
+        });
+        let mut builder = server::conn::http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN);
+        // Names and the absence of a date are the server's.
+        builder.preserve_header_case(true).auto_date_header(false);
+        let served = builder.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
+        match served {
+            Ok(()) => observed.closed(&format_args!("{peer} closed it")),
+            Err(fault) => observed.closed(&format_args!("{peer}: {fault}")),
+        }
+    }
+}
+
+impl Connection {
+    /// The server's response, or ours where there is none.
+    async fn answer(&self, request: Request<Incoming>) -> Response<ResponseBody> {
+        let stream = self.observed.stream(StreamId(self.streams.fetch_add(1, Ordering::Relaxed)));
+        let (head, body) = request.into_parts();
+        report_request(&stream, &head);
+        let HttpRelay { hosts, origins, .. } = &*self.relay;
+        let local = self.local.map(|local| local.ip());
+        if let Err(refused) = guard::check(hosts, origins, local, &head.uri, &head.headers) {
+            return own_response(&stream, StatusCode::FORBIDDEN, &refused);
+        }
+        let Some(target) = head.uri.path_and_query().map(|target| Uri::from(target.clone())) else {
+            return own_response(&stream, StatusCode::BAD_REQUEST, &"the request names no path");
+        };
+        let wanted = upgrade(&head.headers);
+        let tap = Tap::new(stream.clone(), Direction::Sent, content(&head.headers));
+        let mut request = Request::from_parts(head, SeenBody::new(body, tap));
+        *request.uri_mut() = target;
+        remove_hop_by_hop(request.headers_mut(), wanted.clone());
+        request.headers_mut().insert(HOST, self.relay.host.clone());
+        let client = wanted.is_some().then(|| hyper::upgrade::on(&mut request));
+        match self.send(request).await {
+            Ok(response) => respond(&stream, response, client),
+            Err(why) => own_response(&stream, StatusCode::BAD_GATEWAY, &why),
+        }
+    }
+
+    /// Sends a request over the connection to the server, which is opened if there is none any more.
+    async fn send(&self, mut request: Request<SeenBody>) -> Result<Response<Incoming>, String> {
+        let mut server = self.server.lock().await;
+        let mut known = server.take();
+        loop {
+            let is_known = match &mut known {
+                Some(sender) => sender.ready().await.is_ok(),
+                None => false,
+            };
+            let mut sender = match known.take().filter(|_| is_known) {
+                Some(sender) => sender,
+                None => self.connect().await?,
+            };
+            match sender.try_send_request(request).await {
+                Ok(response) => {
+                    *server = Some(sender);
+                    return Ok(response);
+                }
+                // The server may have closed an idle connection just now. A request that never left is sent over another.
+                Err(mut fault) => match fault.take_message() {
+                    Some(unsent) if is_known => request = unsent,
+                    _ => return Err(format!("{}: {}", self.relay.name, fault.into_error())),
+                },
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<SendRequest<SeenBody>, String> {
+        let stream = self.relay.dialer.open().await.map_err(|fault| fault.to_string())?;
+        let mut builder = http1::Builder::new();
+        builder.preserve_header_case(true);
+        let (sender, connection) =
+            builder.handshake(TokioIo::new(stream)).await.map_err(|fault| fault.to_string())?;
+        tokio::spawn(async move {
+            // The error shows up in the response as well.
+            if let Err(fault) = connection.with_upgrades().await {
+                tracing::debug!(%fault, "a connection to the server ended");
+            }
+        });
+        Ok(sender)
+    }
+}
+
+/// Passes a response on; where the protocol changes, the bytes after it.
+fn respond(
+    stream: &Observed,
+    mut response: Response<Incoming>,
+    client: Option<OnUpgrade>,
+) -> Response<ResponseBody> {
+    let status = StartLine::Response { status: response.status().as_u16() };
+    stream.head(Direction::Received, status, fields(response.headers()));
+    let mut changes_to = None;
+    if let Some(client) = client.filter(|_| response.status() == StatusCode::SWITCHING_PROTOCOLS) {
+        changes_to = upgrade(response.headers());
+        let server = hyper::upgrade::on(&mut response);
+        tokio::spawn(tunnel(client, server, stream.clone()));
+    }
+    let content = content(response.headers());
+    remove_hop_by_hop(response.headers_mut(), changes_to);
+    let tap = Tap::new(stream.clone(), Direction::Received, content);
+    response.map(|body| SeenBody::new(body, tap).boxed_unsync())
+}
+
+/// Passes bytes both ways once the protocol has changed, in practice to WebSocket.
+async fn tunnel(client: OnUpgrade, server: OnUpgrade, observed: Observed) {
+    let (client, server) = match tokio::try_join!(client, server) {
+        Ok(both) => both,
+        Err(fault) => return observed.stream_failed(&fault),
+    };
+    let (from_client, to_client) = tokio::io::split(TokioIo::new(client));
+    let (from_server, to_server) = tokio::io::split(TokioIo::new(server));
+    let tap = |direction| Tap::new(observed.clone(), direction, Content::Frames(Box::default()));
+    tokio::join!(
+        pass(from_client, to_server, tap(Direction::Sent), std::future::pending),
+        pass(from_server, to_client, tap(Direction::Received), std::future::pending),
+    );
+}
+
+fn report_request(stream: &Observed, head: &request::Parts) {
+    let target = head.uri.path_and_query().map_or("", |target| target.as_str());
+    let start = StartLine::Request { method: head.method.as_str(), target };
+    stream.head(Direction::Sent, start, fields(&head.headers));
+}
+
+fn fields(headers: &HeaderMap) -> impl Iterator<Item = (&str, &[u8])> {
+    headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))
+}
+
+/// A response that is not the server's.
+fn own_response(
+    stream: &Observed,
+    status: StatusCode,
+    why: &dyn std::fmt::Display,
+) -> Response<ResponseBody> {
+    let why = format!("refmcp relay: {why}\n");
+    stream.stream_failed(&why.trim_end());
+    let mut response = Response::new(Full::from(why).map_err(|never| match never {}).boxed_unsync());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}

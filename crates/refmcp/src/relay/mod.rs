@@ -1,0 +1,73 @@
+//! `refmcp relay`: passes bytes between a client and a server that are not ours, unchanged, and writes down what passes.
+//!
+//! It speaks no protocol: what either side does wrong reaches the other as it is.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `stdio` | between the process that started this one and a server that is started here |
+//! | `http`, `body` | between clients of a port and a server at a URL; their requests and responses |
+//! | `taps` | finds the messages in bytes that pass: lines, bodies, server-sent events, WebSocket frames |
+
+mod body;
+mod http;
+mod stdio;
+mod taps;
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use refmcp_client::observer::Observer;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::runtime::Builder;
+
+use crate::args::{ExitReason, Relay, RelayServer};
+use crate::trace::Tracer;
+use taps::Tap;
+
+/// Bytes that are read at once.
+const CHUNK: usize = 64 << 10;
+
+/// Passes bytes on until one side is gone or a signal ends it.
+pub(crate) fn run(relay: &Relay) -> Result<ExitReason> {
+    let observer: Vec<Arc<dyn Observer>> =
+        Tracer::new(Some(&relay.trace), false)?.into_iter().map(|tracer| Arc::new(tracer) as _).collect();
+    let observer: Arc<dyn Observer> = Arc::new(observer);
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let done = match &relay.server {
+        RelayServer::Command(words) => runtime.block_on(stdio::run(words, observer)),
+        RelayServer::Url(listen) => runtime.block_on(http::run(listen, observer)),
+    };
+    // A thread that reads standard input cannot be ended otherwise.
+    runtime.shutdown_background();
+    done
+}
+
+/// Passes bytes on until the input ends, the output has no reader, or `until` comes while there is nothing to read.
+async fn pass<U: Future<Output = ()>>(
+    mut input: impl AsyncRead + Unpin,
+    mut output: impl AsyncWrite + Unpin,
+    mut tap: Tap,
+    until: impl Fn() -> U,
+) {
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        let read = tokio::select! {
+            biased;
+            read = input.read(&mut buffer) => read,
+            () = until() => break,
+        };
+        let bytes = match read {
+            Ok(count @ 1..) => buffer.get(..count).unwrap_or_default(),
+            Ok(0) => break,
+            Err(fault) => return tracing::debug!(%fault, "a side is gone"),
+        };
+        tap.feed(bytes);
+        let written = async { output.write_all(bytes).await.and(output.flush().await) };
+        if let Err(fault) = written.await {
+            return tracing::debug!(%fault, "a side no longer reads");
+        }
+    }
+    if let Err(fault) = output.shutdown().await {
+        tracing::debug!(%fault, "a side was gone before the end");
+    }
+}
