@@ -18,6 +18,8 @@ const POLL: Duration = Duration::from_millis(20);
 pub(crate) struct Server {
     child: Child,
     pub(crate) url: String,
+    /// What it ends with when it is stopped.
+    code: i32,
     /// Kept open: a program whose output is closed behind its back may well stop.
     _output: Lines<BufReader<ChildStdout>>,
 }
@@ -30,16 +32,32 @@ impl Server {
         transport: Transport,
         log: &Path,
     ) -> Result<Self> {
-        let log = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
         let mut command = Command::new(program);
         command.args(["serve", "--port", "0"]).args(arguments);
+        Self::listen(command, log, 0, |line| address(line, transport))
+    }
+
+    /// Starts a relay in front of it, which writes down what passes.
+    pub(crate) fn relay(&self, program: &Path, trace: &Path, log: &Path) -> Result<Self> {
+        let mut command = Command::new(program);
+        command.args(["relay", "--port", "0", "--trace"]).arg(trace).arg(&self.url);
+        Self::listen(command, log, 143, |line| Some(line.strip_prefix(RELAY_BANNER)?.to_owned()))
+    }
+
+    fn listen(
+        mut command: Command,
+        log: &Path,
+        code: i32,
+        address: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self> {
+        let log = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
-        let mut child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
+        let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
         let output = child.stdout.take().context("the server has no output")?;
         let mut lines = BufReader::new(output).lines();
-        let url = lines.find_map(|line| address(&line.ok()?, transport));
+        let url = lines.find_map(|line| address(&line.ok()?));
         match url {
-            Some(url) => Ok(Self { child, url, _output: lines }),
+            Some(url) => Ok(Self { child, url, code, _output: lines }),
             None => {
                 let _ = child.kill(); // it has most likely ended already
                 let _ = child.wait();
@@ -48,7 +66,7 @@ impl Server {
         }
     }
 
-    /// Ends it as an operator does: it must still run, and must end by itself with code 0.
+    /// Ends it as an operator does: it must still run, and must end by itself with its usual code.
     pub(crate) fn stop(mut self) -> Result<()> {
         if let Some(status) = self.child.try_wait()? {
             bail!("the server ended before it was stopped: {status}");
@@ -61,7 +79,7 @@ impl Server {
         let begin = Instant::now();
         while begin.elapsed() < STOP_LIMIT {
             if let Some(status) = self.child.try_wait()? {
-                ensure!(status.success(), "the server ended with {status}");
+                ensure!(status.code() == Some(self.code), "the server ended with {status}");
                 return Ok(());
             }
             thread::sleep(POLL);
@@ -84,19 +102,42 @@ pub(crate) enum Transport {
     StreamableHttp,
     HttpSse,
     WebSocket,
+    /// With `refmcp relay` in between.
+    RelayedStdio,
+    RelayedHttp,
 }
 
-pub(crate) const TRANSPORTS: [Transport; 4] =
-    [Transport::Stdio, Transport::StreamableHttp, Transport::HttpSse, Transport::WebSocket];
+pub(crate) const TRANSPORTS: [Transport; 6] = [
+    Transport::Stdio,
+    Transport::StreamableHttp,
+    Transport::HttpSse,
+    Transport::WebSocket,
+    Transport::RelayedStdio,
+    Transport::RelayedHttp,
+];
+
+/// What a relay says before its address.
+const RELAY_BANNER: &str = "refmcp relay is listening on ";
 
 impl Transport {
-    /// How it is chosen, and how the clients call it in their results.
+    /// What a client sees of it, which does not see a relay.
+    pub(crate) fn seen(self) -> Self {
+        match self {
+            Self::RelayedStdio => Self::Stdio,
+            Self::RelayedHttp => Self::StreamableHttp,
+            other => other,
+        }
+    }
+
+    /// How it is chosen; what is seen of it is what the clients call it in their results.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Stdio => "stdio",
             Self::StreamableHttp => "http",
             Self::HttpSse => "sse",
             Self::WebSocket => "websocket",
+            Self::RelayedStdio => "relayed-stdio",
+            Self::RelayedHttp => "relayed-http",
         }
     }
 
@@ -107,6 +148,8 @@ impl Transport {
             Self::StreamableHttp => "streamable HTTP",
             Self::HttpSse => "HTTP+SSE",
             Self::WebSocket => "WebSocket",
+            Self::RelayedStdio => "stdio, relayed",
+            Self::RelayedHttp => "streamable HTTP, relayed",
         }
     }
 }

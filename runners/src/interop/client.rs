@@ -7,6 +7,7 @@ use anyhow::{Result, ensure};
 
 use super::Paths;
 use crate::install::{self, in_venv};
+use crate::server::Transport;
 use crate::shell;
 
 /// A folder of `interop/`.
@@ -37,6 +38,11 @@ pub(crate) const CLIENTS: [Client; 5] = [
 ];
 
 impl Client {
+    /// Whether it is run over this transport: what holds for a relay is seen with one client of each language.
+    pub(crate) fn uses(&self, transport: Transport) -> bool {
+        transport.seen() == transport || ["typescript-v1", "python-v1"].contains(&self.name)
+    }
+
     /// The client's source folder.
     pub(crate) fn folder(&self, sources: &Path) -> PathBuf {
         sources.join(self.name)

@@ -66,7 +66,8 @@ impl Choice {
 
     fn sections(&self) -> Vec<Section> {
         let section = |client: &'static Client| {
-            self.transports.iter().map(|transport| Section { client: client.name, transport: *transport })
+            let transports = self.transports.iter().filter(|transport| client.uses(**transport));
+            transports.map(|transport| Section { client: client.name, transport: *transport })
         };
         self.clients.iter().flat_map(|client| section(client)).collect()
     }
@@ -150,7 +151,7 @@ fn run(build: &Build, choice: &Choice) -> Result<Tally> {
             table.problem(format!("{}: cannot be set up: {error:#}", client.name));
             continue;
         }
-        for transport in &choice.transports {
+        for transport in choice.transports.iter().filter(|transport| client.uses(**transport)) {
             let client_run = |revision: &&'static str| ClientRun { client, transport: *transport, revision };
             runs.extend(choice.revisions.iter().map(client_run));
         }
@@ -204,13 +205,24 @@ impl ClientRun {
         let mut command = self.client.command(&paths.sources, &paths.out);
         command.arg(&lines).arg(self.revision).arg("--");
         let mut servers = Vec::new();
-        if self.transport == Transport::Stdio {
+        let (seen, is_relayed) = (self.transport.seen(), self.transport.seen() != self.transport);
+        if seen == Transport::Stdio {
+            if is_relayed {
+                command.arg(&paths.server).args(["relay", "--trace"]).arg(file("trace")).arg("--");
+            }
             command.arg(&paths.server).arg("stdio");
         } else {
             // The second one is for following pages.
             for (arguments, ending) in [(&[][..], "server.log"), (&["--page-size", "5"], "paged.log")] {
-                let server = Server::start(&paths.server, arguments, self.transport, &file(ending))?;
-                command.arg(&server.url);
+                let server = Server::start(&paths.server, arguments, seen, &file(ending))?;
+                if is_relayed {
+                    let relay =
+                        server.relay(&paths.server, &file("trace"), &file(&format!("relay.{ending}")))?;
+                    command.arg(&relay.url);
+                    servers.push(relay);
+                } else {
+                    command.arg(&server.url);
+                }
                 servers.push(server);
             }
         }
@@ -279,7 +291,8 @@ mod tests {
     #[test]
     fn every_client_has_a_section_for_every_transport() {
         let sections = Choice::all().sections();
-        assert_eq!(sections.len(), CLIENTS.len() * TRANSPORTS.len());
+        // Two clients are enough to show that nothing changes with a relay.
+        assert_eq!(sections.len(), CLIENTS.len() * 4 + 2 * 2);
         assert_eq!(sections[1], Section { client: "typescript-v1", transport: Transport::StreamableHttp });
     }
 }

@@ -111,7 +111,7 @@ impl Table {
                 Ok(line) => {
                     let Line { client, transport, revision: spoke, feature, .. } = &line;
                     if (client.as_str(), transport.as_str(), spoke.as_str())
-                        == (section.client, section.transport.name(), revision)
+                        == (section.client, section.transport.seen().name(), revision)
                     {
                         counts.count(line.status);
                         self.put(section, revision, line);
