@@ -52,8 +52,8 @@ impl Shell {
 
     /// Connects to a server that the session knows by this name.
     pub(super) async fn connect(&self, name: &str, target: &Target) -> Result<()> {
-        let (notices, label) = (self.notices.clone(), name.to_owned());
-        let bars = self.bars.saying(move |text| notices.say(format!("[{label}] {text}")));
+        let notices = self.notices.clone();
+        let bars = self.bars.of_server(name, move |text| notices.say(text));
         let session = match Box::pin(Session::open(target, &self.shared, &self.person, &bars)).await {
             Ok(session) => session,
             Err(fault) => {

@@ -29,6 +29,8 @@ pub(crate) struct Bars {
     all: MultiProgress,
     /// Where text goes that comes while calls run, if not to stderr.
     elsewhere: Option<Arc<Say>>,
+    /// The server that they are of, where there are several.
+    server: Option<Arc<str>>,
 }
 
 impl fmt::Debug for Bars {
@@ -40,12 +42,20 @@ impl fmt::Debug for Bars {
 impl Bars {
     /// Bars on stderr, where it is a terminal.
     pub(crate) fn on_stderr() -> Self {
-        Self { all: MultiProgress::with_draw_target(ProgressDrawTarget::stderr()), elsewhere: None }
+        Self {
+            all: MultiProgress::with_draw_target(ProgressDrawTarget::stderr()),
+            elsewhere: None,
+            server: None,
+        }
     }
 
     /// Bars that are not shown.
     pub(crate) fn hidden() -> Self {
-        Self { all: MultiProgress::with_draw_target(ProgressDrawTarget::hidden()), elsewhere: None }
+        Self {
+            all: MultiProgress::with_draw_target(ProgressDrawTarget::hidden()),
+            elsewhere: None,
+            server: None,
+        }
     }
 
     /// A call, which gets a bar when it first says how far it has come.
@@ -75,6 +85,17 @@ impl Bars {
     /// The same bars; text that comes while calls run goes to this function.
     pub(crate) fn saying(&self, say: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self { elsewhere: Some(Arc::new(say)), ..self.clone() }
+    }
+
+    /// The same for one of several servers, whose name comes before the text.
+    pub(crate) fn of_server(&self, name: &str, say: impl Fn(String) + Send + Sync + 'static) -> Self {
+        let label = format!("[{name}] ");
+        Self { server: Some(name.into()), ..self.saying(move |text| say(format!("{label}{text}"))) }
+    }
+
+    /// What the server is called in messages.
+    pub(crate) fn server(&self) -> &str {
+        self.server.as_deref().unwrap_or("the server")
     }
 
     /// Shows a text that comes while calls run, without the secrets of targets: to stderr, with the bars out of the way.

@@ -42,6 +42,7 @@ fn each_finding_is_told_once() {
     shell.stdin.take().unwrap().write_all(b"count\ncount\ncount\n").unwrap();
     let output = shell.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(said.matches("refmcp: the server: ").count(), 1, "{said}");
+    assert_eq!(said.matches("(rule TOOL-07)").count(), 1, "{said}");
+    assert!(!said.contains("the server: "), "one of several servers has a name: {said}");
     assert_eq!(String::from_utf8_lossy(&output.stdout).matches("\"total\": 3").count(), 3);
 }

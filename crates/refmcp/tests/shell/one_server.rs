@@ -204,7 +204,7 @@ fn what_is_logged_is_shown_above_the_line_that_is_typed() {
     terminal.expect("servers");
     std::fs::write(&pipe, "go").unwrap();
     terminal.expect("INFO");
-    terminal.expect("the server: ");
+    terminal.expect("server: it sent an answer");
     // The line is drawn again below.
     terminal.expect("server> servers");
     terminal.enter("");

@@ -219,9 +219,9 @@ fn listener(
             Event::Finding(finding)
                 if finding.rule.level != Level::Note && !ignored.is_latest(&finding.what) =>
             {
-                tracing::warn!(rule = finding.rule.id, "the server: {finding}");
+                tracing::warn!(rule = finding.rule.id, "{}: {finding}", bars.server());
             }
-            Event::Finding(finding) => tracing::info!(rule = finding.rule.id, "the server: {finding}"),
+            Event::Finding(finding) => tracing::info!(rule = finding.rule.id, "{}: {finding}", bars.server()),
             _ => {}
         }
         events.tell(event);
