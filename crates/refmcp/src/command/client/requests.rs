@@ -24,7 +24,7 @@ use crate::arguments::{ArgumentInput, ValueSource, json_document, prompt_schema}
 use crate::ui::error::{reworded, rpc_of};
 use crate::ui::render;
 use crate::ui::suggest::{choices, nearest, unknown};
-use crate::ui::text::{multi_line, one_line};
+use crate::ui::text::one_line;
 
 /// `read`: a resource.
 pub(crate) async fn read(session: &Session, uri: &str) -> Result<()> {
@@ -242,7 +242,7 @@ pub(crate) async fn raw(session: &Session, method: &str, params: Option<&str>) -
     };
     // What was typed as a request is answered as one: its error is the server's own.
     let result = result.map_err(|fault| session.fault("", &fault))?;
-    session.printer.show(&result, |_| format!("{}\n", multi_line(&laid_out(result.get()))))
+    session.printer.show(&result, |view| format!("{}\n", view.text(&laid_out(result.get()))))
 }
 
 /// The level from which on log messages are wanted.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::lists::bytes;
 use super::{Rendered, View};
 use crate::ui::render::media::Shown;
-use crate::ui::text::{indent, multi_line, one_line};
+use crate::ui::text::{indent, one_line};
 
 /// How deep blocks within blocks are shown.
 const DEEPEST: usize = 4;
@@ -18,7 +18,7 @@ pub(super) fn content(out: &mut Rendered, block: &ContentBlock, path: &str, view
 
 fn nested(out: &mut Rendered, block: &ContentBlock, path: &str, view: &View, depth: usize) {
     match block {
-        ContentBlock::Text(block) => out.text.push_str(&lines(&multi_line(&block.text))),
+        ContentBlock::Text(block) => out.text.push_str(&lines(&view.text(&block.text))),
         ContentBlock::Image(block) => {
             media(out, "image", &block.data, &block.mime_type, &format!("{path}.data"), view);
         }
@@ -60,7 +60,7 @@ pub(super) fn resource_contents(out: &mut Rendered, contents: &ResourceContents,
     let what = if view.is_piped { "[resource] " } else { "" };
     out.note(&format!("{what}{address}{kind}"), view);
     match &contents.body {
-        ResourceBody::Text(text) => out.text.push_str(&lines(&multi_line(text))),
+        ResourceBody::Text(text) => out.text.push_str(&lines(&view.text(text))),
         ResourceBody::Blob(data) => {
             let kind = contents.mime_type.as_deref().unwrap_or_default();
             media(out, "data", data, kind, &format!("{path}.blob"), view);
@@ -79,7 +79,7 @@ pub(super) fn lines(text: &str) -> String {
 }
 
 fn json(out: &mut Rendered, members: &JsonObject, view: &View) {
-    out.text.push_str(&within(&multi_line(&pretty(&Value::Object(members.clone()))), view));
+    out.text.push_str(&within(&view.text(&pretty(&Value::Object(members.clone()))), view));
 }
 
 /// A text below its heading; a program gets the text alone.

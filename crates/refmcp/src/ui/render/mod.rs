@@ -9,6 +9,7 @@ mod results;
 mod server_info;
 pub(crate) mod table;
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal};
 
 pub(crate) use details::{model_details, prompt_details, resource_details, template_details, tool_details};
@@ -20,6 +21,7 @@ pub(crate) use server_info::server_info;
 use self::media::{Inline, Media};
 use super::style::Paint;
 use super::terminal::columns;
+use super::text::multi_line;
 
 /// How things are shown.
 #[derive(Debug, Clone)]
@@ -76,6 +78,11 @@ impl View {
             media: if seen { Media::new(std::env::temp_dir(), inline) } else { Media::left_out() },
             is_piped: !seen,
         }
+    }
+
+    /// A text of a server: harmless on a terminal, and as it is for a program, which may write it to a file.
+    pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if self.is_piped { text.into() } else { multi_line(text) }
     }
 
     #[cfg(test)]

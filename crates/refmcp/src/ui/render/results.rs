@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::content::{content, lines, pretty, resource_contents, within};
 use super::{Rendered, View};
 use crate::ui::render::media::decode;
-use crate::ui::text::{multi_line, one_line};
+use crate::ui::text::one_line;
 
 /// What a tool says about itself, each to be read after "says it". None of it is checked.
 pub(crate) fn hints(tool: &Tool) -> Vec<&'static str> {
@@ -47,7 +47,7 @@ pub(crate) fn tool_result(result: &CallToolResult, view: &View) -> Rendered {
     if let Some(structured) = &result.structured_content
         && !repeats(result, structured)
     {
-        out.text.push_str(&lines(&multi_line(&pretty(structured))));
+        out.text.push_str(&lines(&view.text(&pretty(structured))));
     }
     out
 }

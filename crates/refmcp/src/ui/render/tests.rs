@@ -113,6 +113,7 @@ fn a_program_gets_the_text_alone() {
     let blob = ResourceContents::blob("x:y", "aGk=").mime_type("a/b");
     for (block, text, note) in [
         (ContentBlock::text("one\ntwo"), "one\ntwo\n", ""),
+        (ContentBlock::text(format!("{HOSTILE}\r\n")), "\x1b[2J\u{202e}\r\n", ""),
         (
             ContentBlock::link(Resource::new("file:///a", "a").size(10u64)),
             "file:///a\n",
