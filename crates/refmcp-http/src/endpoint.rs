@@ -1,5 +1,6 @@
 //! The MCP endpoint: a router to mount, or a listener to serve.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -257,6 +258,13 @@ impl EndpointState {
     fn listeners(&self) -> Vec<SessionDriver> {
         let listeners = self.listeners.lock();
         listeners.iter().filter_map(WeakSessionDriver::upgrade).collect()
+    }
+
+    /// The resources whose changes any client here has subscribed to.
+    pub(crate) fn watched_resources(&self) -> BTreeSet<String> {
+        let (sessions, listeners) = (self.sessions.all(), self.listeners());
+        let drivers = sessions.iter().map(|session| &session.driver).chain(&listeners);
+        drivers.flat_map(SessionDriver::watched_resources).collect()
     }
 
     /// Notifies all sessions and listeners of a change, a batch at a time.

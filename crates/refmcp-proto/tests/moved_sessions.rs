@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_proto::engine::{
-    Change, DetachedCall, DetachedState, EngineConfig, HandlerOutcome, InputOutcome, KeyedInputRequest,
-    MessageTarget, ResumeError, ServerEngine, SessionFacts, SharedOutput,
+    CallId, Change, DetachedCall, DetachedState, EngineConfig, ExchangeId, FactsChange, HandlerOutcome,
+    InputOutcome, KeyedInputRequest, MessageTarget, ParkedCall, ResumeError, ServerEngine, SessionFacts,
+    SharedOutput,
 };
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_proto::model::{CallToolResult, InputRequest, LogLevel};
@@ -30,15 +31,28 @@ struct MovedSession {
     /// The ids of server requests in the order in which they were made: transcripts count them from 1.
     ids: Vec<Value>,
     sent: Vec<String>,
+    /// Whether calls that wait for input move too.
+    calls_move: bool,
+    parked: Vec<ParkedHere>,
+}
+
+/// A call that waits, and the engine that it waits at.
+struct ParkedHere {
+    engine: usize,
+    number: CallId,
+    exchange: ExchangeId,
+    ids: Vec<RequestId>,
+    parked: ParkedCall,
 }
 
 impl MovedSession {
-    fn new(mut config: EngineConfig) -> Self {
+    fn new(mut config: EngineConfig, calls_move: bool) -> Self {
         config.max_facts_bytes = Some(64 << 10);
         let first = TestEngine::new(config.clone());
         let clock = first.clock.clone();
         let (expected, ids, sent) = (BTreeMap::new(), Vec::new(), Vec::new());
-        Self { config, clock, engines: vec![first], facts: None, expected, ids, sent }
+        let (engines, parked) = (vec![first], Vec::new());
+        Self { config, clock, engines, facts: None, expected, ids, sent, calls_move, parked }
     }
 
     /// Moves the session to a new engine. The facts travel as text.
@@ -59,15 +73,36 @@ impl MovedSession {
     fn share(&mut self) {
         while let Some((from, output)) = self.next_shared() {
             match output {
-                SharedOutput::Facts(facts) => {
+                SharedOutput::Facts(change) => {
+                    change.apply(&mut self.facts);
+                    let facts = self.facts.clone().unwrap();
                     for engine in &mut self.engines {
                         engine.engine.adopt(self.clock.now(), &facts).unwrap();
                         engine.settle();
                     }
-                    self.facts = Some(*facts);
                 }
-                SharedOutput::Expect { id, .. } => drop(self.expected.insert(id, from)),
-                SharedOutput::Withdraw(id) => drop(self.expected.remove(&id)),
+                SharedOutput::Expect { ids, call, .. } => {
+                    let call = call.filter(|_| self.calls_move);
+                    let parked = call.and_then(|call| Some((call.number, call.exchange, *call.parked?)));
+                    self.parked.extend(parked.map(|(number, exchange, parked)| ParkedHere {
+                        engine: from,
+                        number,
+                        exchange,
+                        ids: ids.clone(),
+                        parked,
+                    }));
+                    self.expected.extend(ids.into_iter().map(|id| (id, from)));
+                }
+                SharedOutput::Claim(call) => {
+                    self.parked.retain(|parked| (parked.engine, parked.number) != (from, call));
+                    self.engines[from].engine.run_claimed(call);
+                    self.engines[from].settle();
+                }
+                SharedOutput::Response { id, outcome } if self.responds_to_parked(from, &id, &outcome) => {}
+                SharedOutput::Withdraw(id) => {
+                    self.expected.remove(&id);
+                    self.parked.retain(|parked| !parked.ids.contains(&id));
+                }
                 SharedOutput::Response { id, outcome } => match self.expected.remove(&id) {
                     Some(owner) => {
                         let text = serde_json::to_string(&outcome).unwrap();
@@ -93,6 +128,30 @@ impl MovedSession {
             let sent = self.engines[number].take_sent();
             self.collect(sent.into_iter().map(|message| message.json));
         }
+    }
+
+    /// Takes the response to a call that waits at another engine. With the last one, the engine that got it goes on.
+    fn responds_to_parked(&mut self, from: usize, id: &RequestId, outcome: &InputOutcome) -> bool {
+        let Some(place) = self.parked.iter().position(|parked| parked.ids.contains(id)) else { return false };
+        self.expected.remove(id);
+        let parked = &mut self.parked[place];
+        let text = serde_json::to_string(&parked.parked).unwrap();
+        parked.parked = serde_json::from_str(&text).unwrap();
+        parked.ids.retain(|known| known != id);
+        parked.parked.respond(id, outcome.clone());
+        if !parked.ids.is_empty() {
+            // The engine that asked hears of it as well.
+            let engine = &mut self.engines[parked.engine];
+            engine.engine.deliver(id, outcome.clone());
+            engine.settle();
+        } else {
+            let ParkedHere { engine, number, exchange, parked, .. } = self.parked.remove(place);
+            self.engines[engine].engine.abandon(number);
+            self.engines[engine].settle();
+            self.engines[from].engine.resume_call(exchange, parked.into_call());
+            self.engines[from].settle();
+        }
+        true
     }
 
     fn next_shared(&mut self) -> Option<(usize, SharedOutput)> {
@@ -203,6 +262,15 @@ fn concerns_one_engine(settings: &Settings) -> bool {
 
 #[test]
 fn a_session_that_moves_with_every_message_is_like_one_that_stays() {
+    run_moved(false);
+}
+
+#[test]
+fn a_call_that_moves_while_it_waits_is_like_one_that_stays() {
+    run_moved(true);
+}
+
+fn run_moved(calls_move: bool) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
     let info = serde_json::to_value(server_info()).unwrap();
     let mut moves = 0;
@@ -212,7 +280,7 @@ fn a_session_that_moves_with_every_message_is_like_one_that_stays() {
             return Ok(Box::new(TestEngine::new(config)) as Box<dyn Endpoint>);
         }
         moves += 1;
-        Ok(Box::new(MovedSession::new(config)) as Box<dyn Endpoint>)
+        Ok(Box::new(MovedSession::new(config, calls_move)) as Box<dyn Endpoint>)
     };
     if let Err(problems) = run_folder(&folder, &info, &mut start) {
         panic!("{problems}");
@@ -256,6 +324,8 @@ fn engines_of_one_session_make_different_ids() {
     assert_eq!(ids.len(), 6, "{ids:?}");
     assert_eq!(ids.first(), Some(&1), "a session that stays has small ids");
     assert!(*ids.last().unwrap() < 1 << 53, "ids are exact in floating point");
+    let epochs = ids.iter().map(|id| ServerEngine::epoch_of_request(&RequestId::Integer(*id)));
+    assert_eq!(epochs.collect::<Vec<_>>(), [0, 0, 1, 1, 2, 2].map(Some));
     let refused = TestEngine::resume(shared_config(), Clock::new(), 1 << 21, None).err();
     assert_eq!(refused, Some(ResumeError::Epoch));
 }
@@ -270,24 +340,80 @@ fn an_engine_refuses_a_session_of_a_revision_that_it_does_not_have() {
 }
 
 #[test]
-fn changes_at_two_engines_are_merged() {
+fn changes_at_two_engines_are_both_made() {
     let mut engine = opened(shared_config());
-    let with = |facts: &SessionFacts, uris: &[&str]| SessionFacts {
-        subscriptions: uris.iter().map(ToString::to_string).collect(),
-        ..facts.clone()
-    };
-    let base = with(&engine.engine.facts().unwrap(), &["a", "b", "file:///a.txt"]);
-    let mine = with(&base, &["b", "c", "file:///a.txt"]);
-    let mut theirs = with(&base, &["a", "d", "file:///a.txt"]);
-    theirs.log_level = LogLevel::Error;
-    let merged = mine.merge(&base, &theirs);
-    assert_eq!(merged.subscriptions, ["c", "d", "file:///a.txt"].map(String::from).into());
-    assert_eq!(merged.log_level, LogLevel::Error);
-    engine.engine.adopt(engine.clock.now(), &merged).unwrap();
-    assert_eq!(engine.engine.facts(), Some(merged));
+    let subscribed = |uri: &str| FactsChange::Subscribed(uri.to_owned());
+    let mine = [subscribed("file:///a.txt"), FactsChange::Unsubscribed("b".to_owned())];
+    let theirs = [FactsChange::LogLevel(LogLevel::Error), subscribed("c")];
+    let mut base = engine.engine.facts();
+    [subscribed("b"), subscribed("d")].iter().for_each(|change| change.apply(&mut base));
+    let [one, other] = [[&mine, &theirs], [&theirs, &mine]].map(|order| {
+        let mut facts = base.clone();
+        // A retry changes nothing.
+        order.into_iter().flatten().chain(order[1]).for_each(|change| change.apply(&mut facts));
+        facts.unwrap()
+    });
+    assert_eq!(one, other, "in whichever order");
+    assert_eq!(one.subscriptions, ["c", "d", "file:///a.txt"].map(String::from).into());
+    assert_eq!(one.log_level, LogLevel::Error);
+    engine.engine.adopt(engine.clock.now(), &one).unwrap();
+    assert_eq!(engine.engine.facts(), Some(one));
     engine.take_sent();
     engine.changed(&Change::Resource("file:///a.txt".to_owned()));
     assert_eq!(engine.take_sent().len(), 1);
+    assert_eq!(engine.engine.watched_resources().collect::<Vec<_>>(), ["c", "d", "file:///a.txt"]);
+}
+
+#[test]
+fn a_process_that_stops_leaves_parked_calls() {
+    let mut engine = opened(shared_config());
+    let question = request(&mut engine, 1, "tools/call", json!({ "name": "ask_roots" }));
+    request(&mut engine, 2, "tools/call", json!({ "name": "never", "arguments": { "tag": "t" } }));
+    let shared = std::iter::from_fn(|| engine.next_shared());
+    let parked = shared.filter_map(|output| match output {
+        SharedOutput::Expect { call: Some(call), .. } => Some((call.exchange, *call.parked?)),
+        _ => None,
+    });
+    let [(exchange, mut parked)] = <[_; 1]>::try_from(parked.collect::<Vec<_>>()).unwrap();
+    assert_eq!(engine.engine.leave_parked(|_| false), [], "it may not be in the backplane");
+    assert_eq!(engine.engine.leave_parked(|_| true), [exchange]);
+    assert_eq!(engine.engine.in_flight(), 1, "one that runs is not parked");
+    engine.engine.cancel_all();
+    engine.settle();
+    assert!(engine.take_sent().is_empty(), "the client is told nothing");
+    assert_eq!(engine.engine.leave_parked(|_| true), []);
+
+    let mut other =
+        TestEngine::resume(shared_config(), Clock::new(), 1, engine.engine.facts().as_ref()).unwrap();
+    other.engine.resume_call(ExchangeId(9), parked.clone().into_call());
+    assert_eq!(other.engine.in_flight(), 0, "it waits");
+    let id = RequestId::Integer(question["id"].as_i64().unwrap());
+    parked.respond(&RequestId::Integer(77), InputOutcome::TimedOut);
+    parked.respond(&id, InputOutcome::Response(json!({ "roots": [] })));
+    other.engine.resume_call(ExchangeId(9), parked.into_call());
+    other.settle();
+    let sent = other.take_sent();
+    assert_eq!((sent.len(), sent[0].to), (1, MessageTarget::Exchange(ExchangeId(9))));
+    let answer: Value = serde_json::from_slice(&sent[0].json).unwrap();
+    assert!(answer["id"] == 1 && answer.get("result").is_some(), "{answer}");
+}
+
+#[test]
+fn a_pong_that_arrives_elsewhere_counts_as_a_message() {
+    let mut config = shared_config();
+    config.timeouts.ping_after = Some(Duration::from_secs(30));
+    let mut engine = opened(config);
+    engine.take_sent();
+    for _ in 0..3 {
+        engine.advance(Duration::from_secs(30));
+        let pings = engine.take_sent();
+        assert_eq!(pings.len(), 1, "one after each silence");
+        let ping: Value = serde_json::from_slice(&pings[0].json).unwrap();
+        let id = RequestId::Integer(ping["id"].as_i64().unwrap());
+        engine.engine.deliver(&id, InputOutcome::Response(json!({})));
+        engine.settle();
+        assert_eq!(engine.engine.deadline(), Some(engine.clock.now() + Duration::from_secs(30)));
+    }
 }
 
 #[test]
@@ -338,9 +464,11 @@ fn a_detached_call_goes_on_as_data() {
     let DetachedState::InputRequired(open) = call.state() else { panic!("{call:?}") };
     assert_eq!(open.keys().collect::<Vec<_>>(), ["a", "b"]);
     assert!(call.dispatch(&config).is_none(), "it waits");
+    let before = call.version();
     assert!(call.respond("a", InputOutcome::Response(json!({ "roots": [] }))));
     assert!(!call.respond("a", InputOutcome::TimedOut), "the first response counts");
     assert!(call.dispatch(&config).is_none(), "one is missing");
+    assert_ne!(call.version(), before, "each of its states has a number");
     assert!(call.respond("b", InputOutcome::TimedOut));
     let mut call = as_text(&call);
     let second = call.dispatch(&config).unwrap();

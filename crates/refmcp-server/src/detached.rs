@@ -6,7 +6,7 @@ use std::time::Duration;
 use refmcp_proto::engine::DetachedCall;
 use refmcp_transport::EngineHandle;
 
-use crate::backplane::{Backplane, ParkOutcome, Result, SessionId, Unavailable};
+use crate::backplane::{Backplane, ParkOutcome, Result, SessionId, Unavailable, WriterEpoch};
 use crate::method;
 use crate::session::Session;
 
@@ -16,47 +16,63 @@ pub struct DetachedCalls {
     backplane: Arc<dyn Backplane>,
     session: SessionId,
     ttl: Duration,
+    claimant: WriterEpoch,
 }
 
 impl DetachedCalls {
-    /// Those of this session; each is kept for so long after it last changed.
-    pub fn new(backplane: Arc<dyn Backplane>, session: SessionId, ttl: Duration) -> Self {
-        Self { backplane, session, ttl }
+    /// Those of this session, for the engine of this epoch; each is kept for so long after it last changed.
+    pub fn new(
+        backplane: Arc<dyn Backplane>,
+        session: SessionId,
+        ttl: Duration,
+        claimant: WriterEpoch,
+    ) -> Self {
+        Self { backplane, session, ttl, claimant }
     }
 
     /// Keeps a call that has an outcome or waits for input, until it is claimed.
     pub async fn keep(&self, key: &str, call: &DetachedCall) -> Result<ParkOutcome> {
         let state = serde_json::to_vec(call).map_err(Unavailable::new)?;
-        // Keys of the backplane are good once, and a call is kept once in each round.
-        let round = format!("{key}/{}", call.round());
-        self.backplane.park(&self.session, &round, state.into(), self.ttl).await
+        // Keys of the backplane are good once, and so is each state of a call.
+        let version = format!("{key}/{}", call.version());
+        self.backplane.park(&self.session, &version, state.into(), self.ttl).await
     }
 
     /// The call of this key, which stays.
     pub async fn get(&self, key: &str) -> Result<Option<DetachedCall>> {
-        let Some(round) = self.find(key).await? else { return Ok(None) };
-        let state = self.backplane.parked(&self.session, &round).await?;
+        let Some(version) = self.find(key).await? else { return Ok(None) };
+        let state = self.backplane.parked(&self.session, &version).await?;
         state.map(|state| serde_json::from_slice(&state).map_err(Unavailable::new)).transpose()
     }
 
     /// Takes the call of this key, to go on with it. Of all who try, one gets it.
     pub async fn claim(&self, key: &str) -> Result<Option<DetachedCall>> {
-        let Some(round) = self.find(key).await? else { return Ok(None) };
-        let state = self.backplane.claim(&self.session, &round).await?;
-        state.map(|state| serde_json::from_slice(&state).map_err(Unavailable::new)).transpose()
+        let Some(version) = self.find(key).await? else { return Ok(None) };
+        let claimed = self.backplane.claim(&self.session, &version, self.claimant, None).await?;
+        claimed.map(|call| serde_json::from_slice(&call.state).map_err(Unavailable::new)).transpose()
     }
 
     /// The keys of the calls that are kept, in no order.
     pub async fn keys(&self) -> Result<Vec<String>> {
-        let rounds = self.backplane.parked_keys(&self.session).await?;
-        let keys = rounds.iter().filter_map(|round| Some(round.rsplit_once('/')?.0.to_owned()));
-        Ok(keys.collect())
+        let versions = self.backplane.parked_keys(&self.session).await?;
+        Ok(versions.iter().filter_map(|version| Some(version_of(version)?.0.to_owned())).collect())
     }
 
     async fn find(&self, key: &str) -> Result<Option<Box<str>>> {
-        let mut rounds = self.backplane.parked_keys(&self.session).await?.into_iter();
-        Ok(rounds.find(|round| round.rsplit_once('/').is_some_and(|(known, _)| known == key)))
+        let versions = self.backplane.parked_keys(&self.session).await?.into_iter();
+        let number = |version: &str| {
+            let (known, number) = version_of(version)?;
+            (known == key).then_some(number)
+        };
+        let newest = versions.filter_map(|version| Some((number(&version)?, version))).max();
+        Ok(newest.map(|(_, version)| version))
     }
+}
+
+/// The key of a call and the number of its state. Calls that wait in a session have other keys.
+fn version_of(version: &str) -> Option<(&str, u32)> {
+    let (key, number) = version.rsplit_once('/')?;
+    Some((key, number.parse().ok()?))
 }
 
 impl Session {

@@ -75,6 +75,7 @@ contract! {
     waiting_for_an_answer_can_be_given_up
     questions_have_a_limit
     a_parked_call_is_claimed_once
+    a_claimed_stream_has_another_writer
     a_parked_call_expires
     parked_calls_have_a_limit
     cancelling_ends_all_that_runs_under_an_id

@@ -227,7 +227,7 @@ impl EndpointState {
             (Target::Messages, _) => Box::pin(http_sse::message(self, caller, head, body)),
             (Target::Events, _) => Box::pin(http_sse::open(self, caller, head)),
             (Target::Mcp, &Method::POST) => Box::pin(post::post(self, caller, head, body)),
-            (Target::Mcp, &Method::DELETE) => Box::pin(ready(get::delete(self, &caller, &head.headers))),
+            (Target::Mcp, &Method::DELETE) => Box::pin(get::delete(self, caller, head.headers)),
             (Target::Mcp, _) if !websocket::is_upgrade(&head.headers) => {
                 Box::pin(get::get(self, caller, head))
             }

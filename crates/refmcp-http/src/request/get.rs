@@ -40,20 +40,24 @@ pub(crate) async fn get(
     let observed = caller.observed.stream();
     match last_event_id(headers)? {
         None => get_stream(endpoint, driver, format, observed).await,
-        Some(event) => resume(endpoint, driver, event, format, observed).await,
+        Some(event) => {
+            let resumed = resume(endpoint, driver, event, format, observed).await?;
+            session.stream_resumed(event.0);
+            Ok(resumed)
+        }
     }
 }
 
-pub(crate) fn delete(
+pub(crate) async fn delete(
     endpoint: &EndpointState,
-    caller: &Caller,
-    headers: &HeaderMap,
+    caller: Caller,
+    headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    if headers::is_stateless(headers) {
+    if headers::is_stateless(&headers) {
         return Err(Refusal::method(&["POST"], "this revision has no DELETE"));
     }
-    let session = endpoint.find_session(caller, headers)?;
-    endpoint.sessions.end(&session.id);
+    let session = endpoint.find_session(&caller, &headers)?;
+    endpoint.sessions.close_now(&session).await?;
     caller.observed.closes("the client ended the session");
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -3,13 +3,13 @@
 use std::cell::Cell;
 use std::sync::{Arc, Weak};
 
-use refmcp_proto::engine::{Change, ExchangeId, ServerEngine, SessionFacts};
+use refmcp_proto::engine::{Change, DetachedCall, ExchangeId, ServerEngine, SessionFacts};
 use refmcp_proto::finding::Finding;
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_proto::revision::{Revision, Rules};
 use refmcp_server::backplane::{
     AttachOutcome, Backplane, OpenStreamOutcome, PostKey, ReadFrom, SessionId, StreamKey, StreamNumber,
-    StreamReader, Unavailable,
+    StreamReader, Unavailable, WriterEpoch,
 };
 use refmcp_server::transport::{EngineDriver, Observed};
 use refmcp_server::{SessionParts, SessionService, Timestamp};
@@ -18,14 +18,14 @@ use crate::refusal::{Reason, Refusal};
 use crate::request::observed::ObservedRequest;
 use crate::session::shared::SharedSession;
 use crate::session::streams::{Received, Streams};
-use crate::stream::response_stream::{GET_STREAM, ResponseStream};
+use crate::stream::response_stream::{GET_STREAM, ResponseStream, SessionLog, drive};
 
 /// The driver of one engine; clones are the same driver.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionDriver(Arc<EngineDriver<SessionService, Streams>>);
 
 /// A driver that is not kept alive.
-#[derive(Debug)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct WeakSessionDriver(Weak<EngineDriver<SessionService, Streams>>);
 
 impl WeakSessionDriver {
@@ -73,11 +73,12 @@ impl SessionDriver {
     }
 
     /// Makes the streams of this session resumable.
-    pub(crate) fn keep_log(&self, backplane: Arc<dyn Backplane>, session: SessionId) {
-        self.streams(|streams| streams.log = Some((backplane, session)));
+    pub(crate) fn keep_log(&self, backplane: Arc<dyn Backplane>, session: SessionId, writer: WriterEpoch) {
+        let driver = self.downgrade();
+        self.streams(|streams| streams.log = Some(SessionLog { backplane, session, writer, driver }));
     }
 
-    fn log(&self) -> Option<(Arc<dyn Backplane>, SessionId)> {
+    fn log(&self) -> Option<SessionLog> {
         self.streams(|streams| streams.log.clone())
     }
 
@@ -92,10 +93,10 @@ impl SessionDriver {
         stream: &Arc<ResponseStream>,
         request: Option<RequestId>,
     ) -> Result<Option<OpenStreamOutcome>, Unavailable> {
-        let Some((backplane, session)) = self.log() else { return Ok(None) };
-        let opened = backplane.open_stream(&session, request.clone()).await?;
+        let Some(log) = self.log() else { return Ok(None) };
+        let opened = log.backplane.open_stream(&log.session, request, log.writer).await?;
         if let OpenStreamOutcome::Opened(number) = opened {
-            stream.attach_log(backplane, StreamKey::new(session, number), request);
+            stream.attach_log(log, number, 0);
         }
         Ok(Some(opened))
     }
@@ -106,8 +107,12 @@ impl SessionDriver {
         number: StreamNumber,
         from: ReadFrom,
     ) -> Result<Option<Result<StreamReader, AttachOutcome>>, Unavailable> {
-        let Some((backplane, session)) = self.log() else { return Ok(None) };
-        StreamReader::begin(backplane, StreamKey::new(session, number), from).await.map(Some)
+        let Some(log) = self.log() else { return Ok(None) };
+        let reading = StreamReader::begin(log.backplane, StreamKey::new(log.session, number), from).await?;
+        if let (StreamNumber::GET, Ok(reader)) = (number, &reading) {
+            self.streams(|streams| streams.get_reader = Some(reader.token()));
+        }
+        Ok(Some(reading))
     }
 
     /// Receives what has a response; nothing while `max_streams` others wait for theirs.
@@ -169,11 +174,25 @@ impl SessionDriver {
 
     /// Shares the session with other replicas.
     pub(super) fn share(&self, shared: Arc<SharedSession>) {
-        self.streams(|streams| streams.shared = Some(shared));
+        let until_gone = shared.gone.clone().drop_guard();
+        self.streams(|streams| (streams.shared, streams.until_gone) = (Some(shared), Some(until_gone)));
+    }
+
+    /// Goes on with a call of another replica, whose messages go to a stream with so many events.
+    pub(super) fn resume_call(&self, number: StreamNumber, last: u64, call: DetachedCall) {
+        let resume = |engine: &mut ServerEngine, streams: &mut Streams, _| {
+            engine.resume_call(streams.resume_exchange(number, last), call);
+        };
+        self.0.receive(None, resume, |_| ());
+    }
+
+    /// The resources whose changes the client has subscribed to.
+    pub(crate) fn watched_resources(&self) -> Vec<String> {
+        self.0.inspect(|engine, _| engine.watched_resources().map(str::to_owned).collect())
     }
 
     /// Calls the engine.
-    pub(super) fn step(&self, act: impl FnOnce(&mut ServerEngine)) {
+    pub(crate) fn step(&self, act: impl FnOnce(&mut ServerEngine)) {
         self.0.step(act);
     }
 
@@ -182,19 +201,29 @@ impl SessionDriver {
         self.0.inspect(|engine, _| engine.facts())
     }
 
-    /// Takes over what another replica has changed.
-    pub(super) fn adopt(&self, facts: &SessionFacts) -> Result<(), Refusal> {
+    /// Takes over what another replica has changed: these facts, made under the engine's lock.
+    pub(super) fn adopt(&self, facts: impl FnOnce() -> Option<SessionFacts>) -> Result<(), Refusal> {
         let now = self.0.service().session().server().now();
         let mut adopted = Ok(());
-        self.0.step(|engine| adopted = engine.adopt(now, facts));
+        self.0.step(|engine| {
+            if let Some(facts) = facts() {
+                adopted = engine.adopt(now, &facts);
+            }
+        });
         adopted.map_err(|fault| {
             Refusal::unavailable(Reason::Sessions, "this session cannot be served here", 1)
                 .with_detail(fault.to_string())
         })
     }
 
-    /// Ends everything: subscriptions with their last message, calls without answers.
+    /// Ends everything: subscriptions with their last message, calls without answers. Parked calls are left to other
+    /// replicas, and so are their streams.
     pub(crate) fn end(&self) {
+        self.0.inspect(|engine, streams| {
+            let Some(shared) = streams.shared.clone() else { return };
+            let left = engine.leave_parked(|call| shared.leave(call));
+            left.into_iter().for_each(|exchange| streams.forget(exchange));
+        });
         self.0.step(|engine| {
             engine.wind_down();
             engine.cancel_all();
@@ -206,11 +235,15 @@ impl SessionDriver {
     pub(crate) fn wind_down(&self) {
         self.streams(|streams| streams.winding_down = true);
         self.0.step(ServerEngine::wind_down);
-        self.streams(|streams| {
-            if streams.log.is_some() {
-                streams.get_stream().detach_reader();
-            }
-        });
+        // The GET stream may have a reader at another replica by now, which stays.
+        if let Some((log, reader)) = self.streams(|streams| streams.log.clone().zip(streams.get_reader)) {
+            drive(async move {
+                let detached = log.backplane.detach(&StreamKey::get_stream(log.session), Some(reader)).await;
+                if let Err(fault) = detached {
+                    tracing::warn!(%fault, "a reader was not detached");
+                }
+            });
+        }
     }
 
     /// Where messages of the session are reported.

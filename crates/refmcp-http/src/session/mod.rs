@@ -1,7 +1,9 @@
 //! Sessions: opening, finding and expiring them. The `driver` runs the engine of one session, `streams` has its streams.
-//! Where several processes serve one session, `shared` is this process's part of it, and `replica` keeps it up to date.
+//! Where several processes serve one session, `shared` is this process's part of it, `replica` keeps it up to date, and
+//! `parked` has calls that wait for input.
 
 pub(crate) mod driver;
+mod parked;
 mod replica;
 pub(crate) mod shared;
 pub(crate) mod streams;
@@ -18,7 +20,7 @@ use foldhash::HashMap;
 use parking_lot::RwLock;
 use refmcp_proto::http::{WrongVersion, check_session_version, no_session};
 use refmcp_proto::revision::{Resumption, Rules};
-use refmcp_server::backplane::{Backplane, CreateOutcome, NewSession, SessionId};
+use refmcp_server::backplane::{Backplane, CreateOutcome, NewSession, SessionId, StreamNumber, WriterEpoch};
 use refmcp_server::transport::clock::Clock;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +48,15 @@ pub(crate) struct HttpSession {
     reported: AtomicU64,
     /// What this replica shares with others, where there are any.
     shared: Option<Arc<SharedSession>>,
+}
+
+impl HttpSession {
+    /// Looks after the call of another replica whose stream is resumed here.
+    pub(crate) fn stream_resumed(&self, stream: StreamNumber) {
+        if let Some(shared) = &self.shared {
+            shared.look_after_stream(stream);
+        }
+    }
 }
 
 /// The transport of a session; its id is valid for no other.
@@ -130,16 +141,23 @@ impl Sessions {
 
     /// Ends a session, at all replicas, for this reason.
     pub(crate) fn close(&self, id: &SessionId, why: &str) {
-        if let Some(session) = self.end(id) {
+        if let Some(session) = self.drop_local(id) {
+            self.forget(id.clone(), session.shared.as_ref().map(|shared| shared.topic.clone()));
             session.driver.observed().closed(&why);
         }
     }
 
-    /// The same, for a caller that reports the end to the observer.
-    pub(crate) fn end(&self, id: &SessionId) -> Option<Arc<HttpSession>> {
-        let session = self.drop_local(id)?;
-        self.forget(id.clone(), session.shared.as_ref().map(|shared| shared.topic.clone()));
-        Some(session)
+    /// The same, and done when the backplane knows it; the caller reports the end to the observer. A session that the
+    /// backplane could not be told of goes on.
+    pub(crate) async fn close_now(&self, session: &HttpSession) -> Result<(), Refusal> {
+        self.backplane.close_session(&session.id).await?;
+        self.drop_local(&session.id);
+        if let Some(shared) = &session.shared
+            && let Err(fault) = self.backplane.bump(&shared.topic).await
+        {
+            tracing::warn!(%fault, "other replicas do not hear yet that a session has ended");
+        }
+        Ok(())
     }
 
     /// Ends this process's part of a session.
@@ -185,12 +203,13 @@ impl Sessions {
             let silent = now.saturating_sub(session.used.load(Ordering::Relaxed));
             let in_use = driver.is_in_use();
             let never_ready = silent >= millis(options.initialize_within) && !driver.is_ready();
-            if never_ready {
-                // Another replica may know more.
-                self.refresh(&session).await;
-                if !driver.is_ready() {
+            if never_ready && (in_use || session.shared.is_none()) {
+                // Another replica may know more. One that cannot be asked may, too.
+                if self.refresh(&session).await && !driver.is_ready() {
                     self.close(&session.id, "the session was not used");
                 }
+            } else if never_ready {
+                self.drop_local(&session.id);
             } else if silent >= millis(self.session_timeout) && !in_use {
                 // A shared one may be in use elsewhere; where it is not, the backplane forgets it.
                 if session.shared.is_some() {
@@ -243,7 +262,8 @@ impl EndpointState {
                 let topic = random_text()?.into();
                 let stored = StoredFacts { transport, topic, engines: 1, facts: driver.facts() };
                 record.facts = stored.to_bytes()?;
-                shared = Some(SharedSession::new(backplane.clone(), id.clone(), &driver, 1, stored));
+                let epoch = WriterEpoch::default();
+                shared = Some(SharedSession::new(backplane.clone(), id.clone(), &driver, epoch, 1, stored));
             }
             let mut idle = self.options.session_timeout;
             if !is_shared {
@@ -251,7 +271,9 @@ impl EndpointState {
                 idle += idle / 5;
             }
             match backplane.create_session(&id, record, idle).await? {
-                CreateOutcome::Created => driver.keep_log(backplane.clone(), id.clone()),
+                CreateOutcome::Created => {
+                    driver.keep_log(backplane.clone(), id.clone(), WriterEpoch::default());
+                }
                 CreateOutcome::Full => return Err(too_many_sessions()),
                 CreateOutcome::Taken | CreateOutcome::TooLarge => {
                     return Err(Refusal::internal("the session cannot be kept"));

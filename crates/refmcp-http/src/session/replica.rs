@@ -1,13 +1,14 @@
 //! This process as one of several replicas: it adopts sessions that others have opened, and hears of changes at others.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use axum::body::Body;
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
 use refmcp_proto::engine::Change;
-use refmcp_server::backplane::{PostKey, SessionId, SessionRecord, TopicChanges, UpdateOutcome};
+use refmcp_server::backplane::{PostKey, SessionId, SessionRecord, TopicChanges, UpdateOutcome, WriterEpoch};
 
 use crate::access::caller::Caller;
 use crate::endpoint::EndpointState;
@@ -16,7 +17,7 @@ use crate::request::headers;
 use crate::request::http_sse::session_id;
 use crate::routes::{Route, Target};
 use crate::session::driver::SessionDriver;
-use crate::session::shared::{SharedSession, StoredFacts};
+use crate::session::shared::{SharedSession, StoredFacts, with_receipts};
 use crate::session::{HttpSession, SessionTransport, Sessions, too_many_sessions};
 
 impl EndpointState {
@@ -42,11 +43,11 @@ impl EndpointState {
             Some((transport, Some(id))) => self.adopt(transport, id, &caller, &head.headers).await?,
             _ => None,
         };
-        let response = self.serve_here(route, caller, head, body).await;
-        if let Some(shared) = session.as_ref().and_then(|session| session.shared.as_ref()) {
-            shared.settled().await?;
+        let (response, shared) = with_receipts(self.serve_here(route, caller, head, body)).await;
+        if let Some(session) = session.as_ref().and_then(|session| session.shared.as_ref()) {
+            session.settled().await;
         }
-        response
+        shared.and(response)
     }
 
     /// Brings this replica's part of a session up to date, making it if this is the first request here. A session that is
@@ -68,6 +69,7 @@ impl EndpointState {
         }
         match self.sessions.get(&id) {
             Some(session) => {
+                session.used.store(self.clock.now().as_millis(), Ordering::Relaxed);
                 if let Some(shared) = &session.shared {
                     shared.refresh(&record).await?;
                 }
@@ -112,8 +114,9 @@ impl EndpointState {
                 .with_detail(fault.to_string())
         })?;
         let driver = SessionDriver::new(resumed, self.options.stream_bytes);
-        let shared = SharedSession::new(backplane.clone(), id.clone(), &driver, version, stored);
-        driver.keep_log(backplane.clone(), id.clone());
+        let writer = WriterEpoch(epoch);
+        let shared = SharedSession::new(backplane.clone(), id.clone(), &driver, writer, version, stored);
+        driver.keep_log(backplane.clone(), id.clone(), writer);
         self.add_session(id, transport, caller, driver, Some(shared)).map(Some)
     }
 
@@ -128,13 +131,11 @@ impl EndpointState {
     /// Takes in what has changed at any replica.
     pub(crate) async fn take_changes(&self, changes: &TopicChanges) {
         if changes.missed {
-            for change in [Change::Tools, Change::Prompts, Change::Resources] {
-                self.notify_all(&change, Some(post_key(changes.latest))).await;
-            }
+            return self.take_any_change(changes.latest).await;
         }
         for (topic, generation) in &changes.topics {
             match change(topic) {
-                Some(change) => self.notify_all(&change, Some(post_key(*generation))).await,
+                Some(change) => self.notify_all(&change, Some(post_key(topic, *generation))).await,
                 None => {
                     if let Some(session) = self.sessions.with_topic(topic) {
                         self.sessions.refresh(&session).await;
@@ -145,10 +146,24 @@ impl EndpointState {
     }
 }
 
+impl EndpointState {
+    /// Takes in that anything may have changed, up to a generation.
+    async fn take_any_change(&self, latest: u64) {
+        for session in self.sessions.all() {
+            self.sessions.refresh(&session).await;
+        }
+        let lists = [Change::Tools, Change::Prompts, Change::Resources];
+        let resources = self.watched_resources().into_iter().map(Change::Resource);
+        for change in lists.into_iter().chain(resources) {
+            self.notify_all(&change, Some(post_key(&topic(&change), latest))).await;
+        }
+    }
+}
+
 impl Sessions {
-    /// Brings this replica's part of a session up to date; one that is not shared always is.
-    pub(super) async fn refresh(&self, session: &HttpSession) {
-        let Some(shared) = &session.shared else { return };
+    /// Brings this replica's part of a session up to date; one that is not shared always is. `false` when that failed.
+    pub(super) async fn refresh(&self, session: &HttpSession) -> bool {
+        let Some(shared) = &session.shared else { return true };
         let refreshed = match self.backplane.session(&session.id).await {
             Ok(Some(record)) => shared.refresh(&record).await,
             Ok(None) => {
@@ -157,15 +172,20 @@ impl Sessions {
             }
             Err(fault) => Err(fault.into()),
         };
-        if let Err(refusal) = refreshed {
+        if let Err(refusal) = &refreshed {
             tracing::warn!(why = %refusal.why, "a session is not up to date");
         }
+        refreshed.is_ok()
     }
 }
 
-/// The key of a notification that every replica posts, and a session gets once.
-fn post_key(generation: u64) -> PostKey {
-    PostKey(u128::from(u64::MAX) << 64 | u128::from(generation))
+/// The key of the notification of a topic that every replica posts, and a session gets once.
+fn post_key(topic: &str, generation: u64) -> PostKey {
+    // FNV-1a: all replicas have to compute the same.
+    let hash = topic.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    PostKey(u128::from(hash) << 64 | u128::from(generation))
 }
 
 /// The topic of a change.
@@ -192,8 +212,13 @@ fn change(topic: &str) -> Option<Change> {
 mod tests {
     use std::time::Duration;
 
-    use refmcp_server::Server;
-    use refmcp_server::backplane::{Backplane, MemoryBackplane, NewSession};
+    use refmcp_proto::engine::SessionFacts;
+    use refmcp_proto::peer::Peer;
+    use refmcp_server::backplane::{
+        Backplane, MemoryBackplane, NewSession, ReadFrom, ReadOutcome, StreamKey, StreamReader,
+    };
+    use refmcp_server::model::{LogLevel, PromptMessage, ResourceContents};
+    use refmcp_server::{Call, NoArguments, Prompt, Resource, Revision, Server, Tool};
 
     use super::*;
     use crate::Endpoint;
@@ -218,5 +243,36 @@ mod tests {
             let found = endpoint.adopt(transport, id.reveal(), &caller, &HeaderMap::new()).await.unwrap();
             assert_eq!((found.is_some(), endpoint.sessions.get(&id).is_some()), (adopted, adopted), "{id:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn after_missed_changes_all_lists_and_resources_count_as_changed() {
+        let backplane = Arc::new(MemoryBackplane::default());
+        let tool = Tool::new("a", "A", |_: Call, _: NoArguments| async { Ok("a") });
+        let resource = Resource::new("a:b", "a", |_: Call| async { Ok(ResourceContents::text("a:b", "a")) });
+        let prompt = Prompt::new("a", |_, _| async { Ok(Vec::<PromptMessage>::new()) });
+        let server = Server::builder("replica", "1").tool(tool).resource(resource).prompt(prompt);
+        let endpoint = Endpoint::builder(server.build().unwrap()).backplane(backplane.clone()).build().inner;
+        let caller =
+            Caller { client: Client::default(), token: None, origin: None, observed: Default::default() };
+        let (id, transport) = (SessionId::new("a"), SessionTransport::Streamable);
+        let peer = Peer { revision: Revision::LATEST_SESSION, capabilities: Default::default(), info: None };
+        let subscriptions = ["a:b".to_owned()].into();
+        let facts = SessionFacts { peer, ready: true, log_level: LogLevel::Info, subscriptions };
+        let stored = StoredFacts { transport, topic: "topic".into(), engines: 1, facts: Some(facts) };
+        let record = NewSession { facts: stored.to_bytes().unwrap(), ..NewSession::default() };
+        backplane.create_session(&id, record, Duration::from_secs(60)).await.unwrap();
+        endpoint.adopt(transport, id.reveal(), &caller, &HeaderMap::new()).await.unwrap().unwrap();
+        let missed = TopicChanges { topics: vec![], missed: true, latest: 7 };
+        for _ in 0..2 {
+            endpoint.take_changes(&missed).await;
+        }
+        let stream = StreamKey::get_stream(id);
+        let mut reading = StreamReader::begin(backplane, stream, ReadFrom::After(0)).await.unwrap().unwrap();
+        let ReadOutcome::Events(events) = reading.next().await.unwrap() else { panic!("no events") };
+        let texts: Vec<_> = events.iter().map(|event| String::from_utf8_lossy(&event.bytes)).collect();
+        let methods = ["tools/list", "prompts/list", "resources/list", "resources/updated"];
+        assert_eq!(texts.len(), methods.len(), "{texts:?}");
+        assert!(texts.iter().zip(methods).all(|(text, method)| text.contains(method)), "{texts:?}");
     }
 }

@@ -3,32 +3,35 @@
 //! Its facts are written when they change and read with every request. Responses to server requests, and cancellations, go
 //! to the replica whose call they concern.
 
+use std::collections::HashSet;
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use foldhash::HashMap;
 use parking_lot::Mutex;
-use refmcp_proto::engine::{InputOutcome, ServerEngine, SessionFacts, SharedOutput};
-use refmcp_proto::jsonrpc::{RequestId, RpcError};
+use refmcp_proto::engine::{CallId, FactsChange, ServerEngine, SessionFacts, SharedOutput};
+use refmcp_proto::jsonrpc::RequestId;
 use refmcp_server::backplane::{
-    Backplane, DeliverOutcome, ExpectOutcome, OpenStreamOutcome, ResponseOutcome, SessionId, SessionRecord,
-    StreamKey, UpdateOutcome, WriterStop,
+    Backplane, DeliverOutcome, OpenStreamOutcome, SessionId, SessionRecord, StreamKey, UpdateOutcome,
+    WriterEpoch, WriterStop,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
+use tokio_util::sync::CancellationToken;
 
 use crate::refusal::{Reason, Refusal};
 use crate::session::SessionTransport;
 use crate::session::driver::{SessionDriver, WeakSessionDriver};
-use crate::stream::response_stream::drive;
+use crate::session::parked::ParkedHere;
+use crate::stream::response_stream::{Gate, ResponseStream, drive};
+use crate::stream::retry::{RETRY_DELAY, until_available};
 
 /// How often facts are written again when others have changed them meanwhile.
 const ATTEMPTS: usize = 8;
-
-/// The delay before a backplane that was unavailable is asked again.
-const RETRY: Duration = Duration::from_secs(1);
 
 /// The facts of a session as the backplane keeps them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -57,14 +60,27 @@ impl StoredFacts {
 
 /// This replica's part of a session.
 pub(crate) struct SharedSession {
-    backplane: Arc<dyn Backplane>,
-    id: SessionId,
-    driver: WeakSessionDriver,
+    pub(super) backplane: Arc<dyn Backplane>,
+    pub(super) id: SessionId,
+    pub(super) driver: WeakSessionDriver,
     pub(super) topic: Arc<str>,
+    /// The epoch of the engine here.
+    pub(super) epoch: WriterEpoch,
     /// Also the order in which things are shared: whatever holds the lock is done before the next begins.
     saved: tokio::sync::Mutex<Saved>,
+    /// Changes of the facts that the engine has made and the backplane does not have yet. Changed under the engine's lock,
+    /// or that of `saved`.
+    unsaved: Mutex<Vec<FactsChange>>,
+    /// A task saves changes that could not be saved before.
+    is_saving_again: AtomicBool,
     /// The client's requests that run here, each until its sender is dropped.
     watched: Mutex<Vec<(RequestId, oneshot::Sender<()>)>>,
+    /// The calls that wait for input here and can go on elsewhere.
+    pub(super) parked: Mutex<HashMap<CallId, Arc<ParkedHere>>>,
+    /// The calls of other replicas that this one would go on with, or has.
+    pub(super) looked_after: Mutex<HashSet<Box<str>>>,
+    /// The engine is gone, so there is nothing to wait for.
+    pub(super) gone: CancellationToken,
 }
 
 /// What the backplane has, as far as this replica knows.
@@ -72,8 +88,28 @@ pub(crate) struct SharedSession {
 struct Saved {
     version: u64,
     stored: StoredFacts,
-    /// What could not be shared, for the request that wanted it.
-    fault: Option<Refusal>,
+    /// Other replicas were not told of the newest version.
+    unannounced: bool,
+}
+
+tokio::task_local! {
+    /// What the request that is being served shares.
+    static RECEIPTS: Receipts;
+}
+
+type Receipts = Arc<Mutex<Vec<oneshot::Receiver<Result<(), Refusal>>>>>;
+
+/// Serves a request, and waits until what it shares has reached the backplane; the second value is why it has not.
+pub(super) async fn with_receipts<F: Future>(serve: F) -> (F::Output, Result<(), Refusal>) {
+    let receipts = Receipts::default();
+    let served = RECEIPTS.scope(receipts.clone(), serve).await;
+    let receipts = std::mem::take(&mut *receipts.lock());
+    for receipt in receipts {
+        if let Ok(Err(refusal)) = receipt.await {
+            return (served, Err(refusal));
+        }
+    }
+    (served, Ok(()))
 }
 
 impl SharedSession {
@@ -81,12 +117,25 @@ impl SharedSession {
         backplane: Arc<dyn Backplane>,
         id: SessionId,
         driver: &SessionDriver,
+        epoch: WriterEpoch,
         version: u64,
         stored: StoredFacts,
     ) -> Arc<Self> {
         let topic = stored.topic.clone();
-        let saved = tokio::sync::Mutex::new(Saved { version, stored, fault: None });
-        Arc::new(Self { backplane, id, driver: driver.downgrade(), topic, saved, watched: Mutex::default() })
+        Arc::new(Self {
+            backplane,
+            id,
+            driver: driver.downgrade(),
+            topic,
+            epoch,
+            saved: tokio::sync::Mutex::new(Saved { version, stored, unannounced: false }),
+            unsaved: Mutex::default(),
+            is_saving_again: AtomicBool::new(false),
+            watched: Mutex::default(),
+            parked: Mutex::default(),
+            looked_after: Mutex::default(),
+            gone: CancellationToken::new(),
+        })
     }
 
     /// Takes over what other replicas have changed.
@@ -95,29 +144,49 @@ impl SharedSession {
         if record.version <= saved.version {
             return Ok(());
         }
-        let stored = StoredFacts::read(record)?;
-        if let (Some(facts), Some(driver)) = (&stored.facts, self.driver.upgrade()) {
-            driver.adopt(facts)?;
-        }
-        (saved.version, saved.stored) = (record.version, stored);
-        Ok(())
+        (saved.version, saved.stored) = (record.version, StoredFacts::read(record)?);
+        self.adopt(&saved.stored, 0).await
     }
 
-    /// Waits until all that was shared so far has reached the backplane.
-    pub(super) async fn settled(&self) -> Result<(), Refusal> {
-        self.saved.lock().await.fault.take().map_or(Ok(()), Err)
+    /// Gives the engine the facts that the backplane has, of which it has made so many changes; what it has changed beside
+    /// them stays.
+    async fn adopt(&self, stored: &StoredFacts, saved: usize) -> Result<(), Refusal> {
+        // Not under the engine's lock.
+        yield_now().await;
+        let Some(driver) = self.driver.upgrade() else { return Ok(()) };
+        driver.adopt(|| {
+            let mut unsaved = self.unsaved.lock();
+            unsaved.drain(..saved);
+            let mut facts = stored.facts.clone();
+            unsaved.iter().for_each(|change| change.apply(&mut facts));
+            facts
+        })
     }
 
-    /// Takes what the engine has for other replicas. Called under the engine's lock.
-    pub(super) fn share(self: &Arc<Self>, output: SharedOutput) {
+    /// Waits until what was shared so far has reached the backplane, or could not.
+    pub(super) async fn settled(&self) {
+        drop(self.saved.lock().await);
+    }
+
+    /// Takes what the engine has for other replicas, which may concern this stream. Called under the engine's lock. The
+    /// requests to the client that follow are sent once the gate is open.
+    pub(super) fn share(
+        self: &Arc<Self>,
+        output: SharedOutput,
+        stream: Option<Arc<ResponseStream>>,
+    ) -> Option<Gate> {
         match output {
-            SharedOutput::Expect { id, within, call } => {
-                if let Some(call) = call {
-                    self.watch(call);
+            SharedOutput::Expect { ids, within, call } => {
+                if let Some(call) = &call {
+                    self.watch(call.id.clone());
                 }
-                drive(self.clone().expect(id, within));
+                return Some(self.expect(ids, within, call, stream));
             }
-            SharedOutput::Facts(facts) => self.carry_out(Shared::Facts(facts)),
+            SharedOutput::Claim(call) => self.claim(call),
+            SharedOutput::Facts(change) => {
+                self.unsaved.lock().push(change);
+                self.carry_out(Shared::Facts);
+            }
             SharedOutput::Withdraw(id) => self.carry_out(Shared::Response(id, Bytes::new())),
             SharedOutput::Response { id, outcome } => {
                 let body = serde_json::to_vec(&outcome).unwrap_or_default();
@@ -125,56 +194,105 @@ impl SharedSession {
             }
             SharedOutput::Cancel(id) => self.carry_out(Shared::Cancel(id)),
         }
+        None
     }
 
+    /// Shares something, in order. The request that is being served hears what became of it.
     fn carry_out(self: &Arc<Self>, shared: Shared) {
+        let (receipt, received) = oneshot::channel();
+        let is_awaited = RECEIPTS.try_with(|receipts| receipts.lock().push(received)).is_ok();
         let session = self.clone();
         drive(async move {
             let mut saved = session.saved.lock().await;
             let done = match shared {
-                Shared::Facts(facts) => session.save(&mut saved, *facts).await,
+                Shared::Facts => session.save(&mut saved).await,
                 Shared::Response(id, body) => session.deliver(&id, body).await,
                 Shared::Cancel(id) => {
                     let cancelled = session.backplane.cancel(&session.id, &id).await;
                     cancelled.map(drop).map_err(Refusal::from)
                 }
             };
-            if let Err(refusal) = done {
-                saved.fault = Some(refusal);
+            if let Err(refusal) = &done
+                && !is_awaited
+            {
+                tracing::warn!(why = %refusal.why, "other replicas do not hear of something");
             }
+            // A request that is over waits for nothing.
+            let _ = receipt.send(done);
         });
     }
 
-    async fn save(&self, saved: &mut Saved, facts: SessionFacts) -> Result<(), Refusal> {
-        let (mut version, mut stored) = (saved.version, saved.stored.clone());
-        stored.facts = Some(facts.clone());
-        for _ in 0..ATTEMPTS {
-            match self.backplane.update_session(&self.id, version, stored.to_bytes()?).await? {
-                UpdateOutcome::Updated(new) => {
-                    // What others have changed is taken over with the next request.
-                    if version == saved.version {
-                        (saved.version, saved.stored) = (new, stored);
-                    }
-                    self.backplane.bump(&self.topic).await?;
-                    return Ok(());
-                }
-                UpdateOutcome::Conflict(record) => {
-                    let others = StoredFacts::read(&record)?;
-                    let merged = match (&saved.stored.facts, &others.facts) {
-                        (Some(base), Some(others)) => facts.clone().merge(base, others),
-                        _ => facts.clone(),
-                    };
-                    (version, stored) = (record.version, StoredFacts { facts: Some(merged), ..others });
-                }
-                UpdateOutcome::Unknown => return Err(Refusal::unknown_session("the session has ended")),
-                UpdateOutcome::TooLarge | UpdateOutcome::Full => break,
+    /// Saves the changes of the facts that are not saved yet. Where that is impossible now, it is tried again.
+    async fn save(self: &Arc<Self>, saved: &mut Saved) -> Result<(), Refusal> {
+        let done = self.try_save(saved).await;
+        let is_left = saved.unannounced || !self.unsaved.lock().is_empty();
+        if done.is_err() && is_left && !self.is_saving_again.swap(true, Ordering::Relaxed) {
+            tokio::spawn(self.clone().save_again());
+        }
+        done
+    }
+
+    async fn save_again(self: Arc<Self>) {
+        let mut delay = RETRY_DELAY.0;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(delay) => {}
+                () = self.gone.cancelled() => return,
+            }
+            delay = RETRY_DELAY.1.min(delay * 2);
+            let mut saved = self.saved.lock().await;
+            if let Err(refusal) = self.try_save(&mut saved).await {
+                tracing::warn!(why = %refusal.why, "changes of a session are not saved");
+            }
+            if !saved.unannounced && self.unsaved.lock().is_empty() {
+                return self.is_saving_again.store(false, Ordering::Relaxed);
             }
         }
-        Err(Refusal::unavailable(Reason::Sessions, "what was set in this session cannot be kept", 1))
+    }
+
+    async fn try_save(&self, saved: &mut Saved) -> Result<(), Refusal> {
+        let changes = self.unsaved.lock().clone();
+        let (mut is_saved, mut is_merged) = (changes.is_empty(), false);
+        for _ in 0..ATTEMPTS {
+            if is_saved {
+                break;
+            }
+            let mut stored = saved.stored.clone();
+            changes.iter().for_each(|change| change.apply(&mut stored.facts));
+            match self.backplane.update_session(&self.id, saved.version, stored.to_bytes()?).await? {
+                UpdateOutcome::Updated(version) => {
+                    *saved = Saved { version, stored, unannounced: true };
+                    if is_merged {
+                        self.adopt(&saved.stored, changes.len()).await?;
+                    } else {
+                        self.unsaved.lock().drain(..changes.len());
+                    }
+                    is_saved = true;
+                }
+                UpdateOutcome::Conflict(record) => {
+                    (saved.version, saved.stored) = (record.version, StoredFacts::read(&record)?);
+                    is_merged = true;
+                }
+                UpdateOutcome::Unknown => {
+                    self.unsaved.lock().clear();
+                    return Err(Refusal::unknown_session("the session has ended"));
+                }
+                UpdateOutcome::TooLarge | UpdateOutcome::Full => {
+                    // What is refused is not set here either.
+                    self.adopt(&saved.stored, changes.len()).await?;
+                    return Err(not_kept());
+                }
+            }
+        }
+        if saved.unannounced {
+            self.backplane.bump(&self.topic).await?;
+            saved.unannounced = false;
+        }
+        if is_saved { Ok(()) } else { Err(not_kept()) }
     }
 
     /// Delivers the client's response to the replica that expects it.
-    async fn deliver(&self, id: &RequestId, body: Bytes) -> Result<(), Refusal> {
+    async fn deliver(self: &Arc<Self>, id: &RequestId, body: Bytes) -> Result<(), Refusal> {
         let withdrawn = body.is_empty();
         match self.backplane.deliver_response(&self.id, id, body).await? {
             DeliverOutcome::Full if !withdrawn => {
@@ -184,42 +302,12 @@ impl SharedSession {
                 self.step(|engine| engine.report_unknown_response(id)).await;
                 Ok(())
             }
+            DeliverOutcome::Taken if !withdrawn => {
+                self.look_after_asker(id);
+                Ok(())
+            }
             // Late ones are ignored, since messages cross.
             _ => Ok(()),
-        }
-    }
-
-    /// Waits for the response to a request that is about to be sent. An empty body withdraws it.
-    async fn expect(self: Arc<Self>, id: RequestId, within: Duration) {
-        let refused = |why: &'static str| InputOutcome::Error(RpcError::internal(why));
-        let outcome = match self.backplane.expect_response(&self.id, &id, within).await {
-            Ok(ExpectOutcome::Expected) => match self.response(&id).await {
-                Some(body) if !body.is_empty() => {
-                    serde_json::from_slice(&body).unwrap_or_else(|_| refused("the response cannot be read"))
-                }
-                // The engine has a deadline of its own.
-                _ => return,
-            },
-            Ok(ExpectOutcome::Full) => refused("too many requests to the client are open"),
-            Ok(ExpectOutcome::Unknown) => return,
-            Err(fault) => {
-                tracing::warn!(%fault, "a request to the client was given up");
-                refused("requests to the client are not possible now")
-            }
-        };
-        self.step(|engine| engine.deliver(&id, outcome)).await;
-    }
-
-    async fn response(&self, id: &RequestId) -> Option<Bytes> {
-        loop {
-            match self.backplane.wait_response(&self.id, id).await {
-                Ok(ResponseOutcome::Body(body)) => return Some(body),
-                Ok(ResponseOutcome::Overdue | ResponseOutcome::Unknown) => return None,
-                Err(fault) => {
-                    tracing::warn!(%fault, "a response is waited for again");
-                    tokio::time::sleep(RETRY).await;
-                }
-            }
         }
     }
 
@@ -236,33 +324,40 @@ impl SharedSession {
     }
 
     /// Forgets requests that are over.
-    pub(super) fn step_done(&self, engine: &ServerEngine) {
-        self.watched.lock().retain(|(id, _)| engine.has_request(id));
-    }
-
-    async fn until_cancelled(self: Arc<Self>, id: RequestId, ended: oneshot::Receiver<()>) {
-        let stream = match self.backplane.open_stream(&self.id, Some(id.clone())).await {
-            Ok(OpenStreamOutcome::Opened(number)) => StreamKey::new(self.id.clone(), number),
-            refused => return tracing::warn!(?refused, "a call can be cancelled only at this replica"),
-        };
-        tokio::select! {
-            stop = self.backplane.writer_stopped(&stream) => match stop {
-                Ok(WriterStop::Cancelled | WriterStop::Unknown) => {
-                    self.step(|engine| engine.cancel_request(&id)).await;
-                }
-                Ok(WriterStop::Ended) => {}
-                Err(fault) => tracing::warn!(%fault, "a call can be cancelled only at this replica"),
-            },
-            _ = ended => {
-                if let Err(fault) = self.backplane.forget(&stream).await {
-                    tracing::warn!(%fault, "a call that has ended counts as running");
-                }
-            }
+    pub(super) fn step_done(self: &Arc<Self>, engine: &ServerEngine) {
+        let mut watched = self.watched.lock();
+        // A call that waits is watched, too.
+        if !watched.is_empty() {
+            watched.retain(|(id, _)| engine.has_request(id));
+            drop(watched);
+            self.drop_ended(engine);
         }
     }
 
+    async fn until_cancelled(self: Arc<Self>, id: RequestId, ended: oneshot::Receiver<()>) {
+        let (backplane, writer) = (&self.backplane, self.epoch);
+        let open = || backplane.open_stream(&self.id, Some(id.clone()), writer);
+        let stream = match until_available("a call cannot be cancelled elsewhere", open).await {
+            OpenStreamOutcome::Opened(number) => StreamKey::new(self.id.clone(), number),
+            refused => return tracing::warn!(?refused, "a call can be cancelled only at this replica"),
+        };
+        let stopped = || backplane.writer_stopped(&stream);
+        tokio::select! {
+            stop = until_available("a call is not cancelled elsewhere", stopped) => {
+                if let WriterStop::Cancelled | WriterStop::Unknown = stop {
+                    self.step(|engine| engine.cancel_request(&id)).await;
+                }
+                return;
+            }
+            _ = ended => {}
+            () = self.gone.cancelled() => {}
+        }
+        until_available("a call that has ended counts as running", || backplane.forget(&stream, writer))
+            .await;
+    }
+
     /// Calls the engine, and not under its lock.
-    async fn step(&self, act: impl FnOnce(&mut ServerEngine)) {
+    pub(super) async fn step(&self, act: impl FnOnce(&mut ServerEngine)) {
         yield_now().await;
         if let Some(driver) = self.driver.upgrade() {
             driver.step(act);
@@ -270,9 +365,14 @@ impl SharedSession {
     }
 }
 
+fn not_kept() -> Refusal {
+    Refusal::unavailable(Reason::Sessions, "what was set in this session cannot be kept", 1)
+}
+
 /// What is carried out in order.
 enum Shared {
-    Facts(Box<SessionFacts>),
+    /// Changes of the facts that are not saved yet.
+    Facts,
     Response(RequestId, Bytes),
     Cancel(RequestId),
 }

@@ -6,12 +6,13 @@ use foldhash::HashMap;
 use refmcp_proto::engine::{
     CallId, CloseReason, ExchangeId, MessageKind, MessageTarget, OutgoingMessage, ServerEngine, SharedOutput,
 };
-use refmcp_server::backplane::{Backplane, PostKey, SessionId, StreamKey};
+use refmcp_server::backplane::{PostKey, ReaderToken, StreamNumber};
 use refmcp_server::transport::Outbox;
+use tokio_util::sync::DropGuard;
 
 use crate::ops::log;
 use crate::session::shared::SharedSession;
-use crate::stream::response_stream::{GET_STREAM, Message, ResponseStream};
+use crate::stream::response_stream::{GET_STREAM, Gate, Message, ResponseStream, SessionLog};
 
 pub(crate) struct Streams {
     /// The number of the session, for logs.
@@ -24,9 +25,15 @@ pub(crate) struct Streams {
     open: HashMap<ExchangeId, Arc<ResponseStream>>,
     get_stream: Option<Arc<ResponseStream>>,
     /// Where streams are logged, in sessions whose streams can be resumed.
-    pub(crate) log: Option<(Arc<dyn Backplane>, SessionId)>,
+    pub(crate) log: Option<SessionLog>,
+    /// The reader of the GET stream here, or the last one.
+    pub(super) get_reader: Option<ReaderToken>,
     /// What is shared with other replicas, where there are any.
     pub(super) shared: Option<Arc<SharedSession>>,
+    /// Tells tasks of the shared session that the engine is gone.
+    pub(super) until_gone: Option<DropGuard>,
+    /// What has to be done before requests to the client are sent.
+    gate: Option<Gate>,
     /// The key of messages to the session that other replicas have too.
     pub(super) post_key: Option<PostKey>,
     /// The number of streams that are being read.
@@ -51,7 +58,10 @@ impl Streams {
             open: HashMap::default(),
             get_stream: None,
             log: None,
+            get_reader: None,
             shared: None,
+            until_gone: None,
+            gate: None,
             post_key: None,
             readers: 0,
             winding_down: false,
@@ -67,6 +77,18 @@ impl Streams {
         let exchange = ExchangeId(self.last_exchange);
         self.receiving.push((exchange, None));
         Some(exchange)
+    }
+
+    /// Begins an exchange whose messages go to a stream of the log, after so many events.
+    pub(crate) fn resume_exchange(&mut self, number: StreamNumber, last: u64) -> ExchangeId {
+        self.last_exchange += 1;
+        let exchange = ExchangeId(self.last_exchange);
+        let stream = ResponseStream::new(exchange, self.max_bytes);
+        if let Some(log) = &self.log {
+            stream.attach_log(log.clone(), number, last);
+        }
+        self.open.insert(exchange, stream);
+        exchange
     }
 
     /// What has come back for the message of an exchange; later messages go to the stream.
@@ -106,8 +128,8 @@ impl Streams {
     pub(crate) fn get_stream(&mut self) -> &Arc<ResponseStream> {
         self.get_stream.get_or_insert_with(|| {
             let stream = ResponseStream::new(GET_STREAM, self.max_bytes);
-            if let Some((backplane, session)) = &self.log {
-                stream.attach_log(backplane.clone(), StreamKey::get_stream(session.clone()), None);
+            if let Some(log) = &self.log {
+                stream.attach_log(log.clone(), StreamNumber::GET, 0);
             }
             stream
         })
@@ -133,7 +155,8 @@ impl Outbox for Streams {
         if let MessageKind::Response { error: Some(code) } = kind {
             log::rpc_error_answered(self.session, code, &json);
         }
-        let message = Message { json: json.into(), kind, post_key: self.post_key };
+        let gate = if kind == MessageKind::Request { self.gate.clone() } else { None };
+        let message = Message { json: json.into(), kind, post_key: self.post_key, gate };
         let exchange = match to {
             MessageTarget::Session | MessageTarget::Exchange(GET_STREAM) => {
                 return self.get_stream().push(message);
@@ -173,8 +196,13 @@ impl Outbox for Streams {
     }
 
     fn share(&mut self, output: SharedOutput) {
-        if let Some(shared) = &self.shared {
-            shared.share(output);
+        let Some(shared) = self.shared.clone() else { return };
+        let stream = match &output {
+            SharedOutput::Expect { call: Some(call), .. } => self.stream(call.exchange),
+            _ => None,
+        };
+        if let Some(gate) = shared.share(output, stream) {
+            self.gate = Some(gate);
         }
     }
 
@@ -187,6 +215,7 @@ impl Outbox for Streams {
     fn step_done(&mut self, engine: &ServerEngine) {
         if let Some(shared) = &self.shared {
             shared.step_done(engine);
+            self.gate = None;
         }
         if self.winding_down && engine.in_flight() == 0 {
             self.get_stream().end();

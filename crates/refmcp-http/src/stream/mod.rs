@@ -1,4 +1,5 @@
 //! Streams of messages to clients.
 
 pub(crate) mod response_stream;
+pub(crate) mod retry;
 pub(crate) mod sse;

@@ -8,23 +8,26 @@ use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Waker};
-use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use refmcp_proto::engine::{ExchangeId, MessageKind};
+use refmcp_proto::engine::{ExchangeId, InputOutcome, MessageKind};
 use refmcp_proto::jsonrpc::encode::{self, ResponseId};
 use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_server::backplane::{
-    self, AppendOutcome, Backplane, PostKey, PostOutcome, StreamKey, StreamNumber, Unavailable,
+    self, AppendOutcome, Backplane, PostKey, PostOutcome, SessionId, StreamKey, StreamNumber, Unavailable,
+    WriterEpoch,
 };
-use tokio::sync::Notify;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::{Notify, watch};
+use tokio::task::yield_now;
+
+use crate::session::driver::WeakSessionDriver;
+use crate::stream::retry::{RETRY_DELAY, until_available};
 
 /// The exchange of the GET stream: messages that belong to no request.
 pub(crate) const GET_STREAM: ExchangeId = ExchangeId(0);
-
-/// The delay before a log that was unavailable is tried again, at first and at most.
-const RETRY_DELAY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
 /// The messages of one response, or of the GET stream.
 #[derive(Debug)]
@@ -59,6 +62,23 @@ pub(crate) struct Message {
     pub(crate) kind: MessageKind,
     /// The key of a message that several replicas post to the GET stream.
     pub(crate) post_key: Option<PostKey>,
+    /// The message is logged when this is open.
+    pub(crate) gate: Option<Gate>,
+}
+
+/// What has to be done before a message is logged. It opens when its sender is dropped.
+#[derive(Debug, Clone)]
+pub(crate) struct Gate(watch::Receiver<()>);
+
+impl Gate {
+    pub(crate) fn new() -> (watch::Sender<()>, Self) {
+        let (closed, gate) = watch::channel(());
+        (closed, Self(gate))
+    }
+
+    pub(crate) async fn opened(mut self) {
+        while self.0.changed().await.is_ok() {}
+    }
 }
 
 impl Message {
@@ -75,13 +95,23 @@ impl Message {
     }
 }
 
+/// Where the streams of a session are logged.
+#[derive(Debug, Clone)]
+pub(crate) struct SessionLog {
+    pub(crate) backplane: Arc<dyn Backplane>,
+    pub(crate) session: SessionId,
+    pub(crate) writer: WriterEpoch,
+    /// The driver of the session: it hears of requests to the client that do not fit into the log.
+    pub(crate) driver: WeakSessionDriver,
+}
+
 /// The stream of the backplane's log that messages go to.
 #[derive(Debug)]
 struct Log {
     backplane: Arc<dyn Backplane>,
     key: StreamKey,
-    /// The request that is answered; the GET stream answers none.
-    request: Option<RequestId>,
+    writer: WriterEpoch,
+    driver: WeakSessionDriver,
     /// The number of the next event; on the GET stream, the key of the next post.
     next: AtomicU64,
 }
@@ -126,10 +156,9 @@ impl ResponseStream {
     pub(crate) fn end(&self) {
         if let Some(log) = self.change(|state| state.ended = true) {
             drive(async move {
-                if !log.is_get_stream()
-                    && let Err(fault) = log.backplane.forget(&log.key).await
-                {
-                    tracing::warn!(%fault, "a stream was not ended");
+                if !log.is_get_stream() {
+                    let forget = || log.backplane.forget(&log.key, log.writer);
+                    until_available("a stream that has ended counts as running", forget).await;
                 }
             });
         }
@@ -146,7 +175,7 @@ impl ResponseStream {
         state.ended && state.pending.is_empty()
     }
 
-    /// Disconnects the client, which is to resume the stream later.
+    /// Disconnects the client wherever it reads the stream, which it is to resume later.
     pub(crate) fn detach_reader(&self) {
         let log = self.change(|state| {
             state.detached = true;
@@ -154,7 +183,7 @@ impl ResponseStream {
         });
         if let Some(log) = log {
             drive(async move {
-                if let Err(fault) = log.backplane.detach(&log.key).await {
+                if let Err(fault) = log.backplane.detach(&log.key, None).await {
                     tracing::warn!(%fault, "a reader was not detached");
                 }
             });
@@ -196,19 +225,33 @@ impl ResponseStream {
         Reader { stream: self.clone(), number }
     }
 
-    /// Sends all messages to the log from now on, pending ones first.
-    pub(crate) fn attach_log(
-        self: &Arc<Self>,
-        backplane: Arc<dyn Backplane>,
-        key: StreamKey,
-        request: Option<RequestId>,
-    ) {
-        let next = AtomicU64::new(if key.number == StreamNumber::GET { next_key() } else { 1 });
-        self.state.lock().log = Some(Arc::new(Log { backplane, key, request, next }));
+    /// Sends all messages to a stream of the log from now on, pending ones first. It has so many events.
+    pub(crate) fn attach_log(self: &Arc<Self>, log: SessionLog, number: StreamNumber, last: u64) {
+        let SessionLog { backplane, session, writer, driver } = log;
+        let next = AtomicU64::new(if number == StreamNumber::GET { next_key() } else { last + 1 });
+        let key = StreamKey::new(session, number);
+        self.change(|state| state.log = Some(Arc::new(Log { backplane, key, writer, driver, next })));
         if self.is_over() {
             return self.end();
         }
         self.write();
+    }
+
+    /// Waits for the stream of the log; none if this ends before.
+    pub(crate) async fn log_number(&self) -> Option<StreamNumber> {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            {
+                let state = self.state.lock();
+                match &state.log {
+                    Some(log) => return Some(log.key.number),
+                    None if state.ended || state.overrun => return None,
+                    None => {}
+                }
+            }
+            changed.await;
+        }
     }
 
     /// Writes pending messages to the log, unless a task does so already.
@@ -221,9 +264,12 @@ impl ResponseStream {
     async fn write_all(self: Arc<Self>) {
         let mut delay = RETRY_DELAY.0;
         while let Some((log, message)) = self.next_to_write() {
+            if let Some(gate) = &message.gate {
+                gate.clone().opened().await;
+            }
             match log.store(&message).await {
                 Ok(Stored::Yes) => drop(self.state.lock().pop()),
-                Ok(Stored::NoRoom) => self.replace_first(&message, log.request.as_ref()),
+                Ok(Stored::NoRoom) => self.replace_first(&log, &message).await,
                 // The log has ended this stream, so the pending messages have no reader.
                 Ok(Stored::Over) => return self.abandon(),
                 Err(fault) => {
@@ -244,18 +290,34 @@ impl ResponseStream {
         found
     }
 
-    /// Replaces an answer that does not fit into the log by an error; other messages are dropped.
-    fn replace_first(&self, message: &Message, request: Option<&RequestId>) {
-        let mut json = Vec::new();
-        let error = RpcError::internal("the answer finds no room in the log of this stream");
-        let request = request.filter(|_| message.error_code() != Some(error.code));
-        let written = request.map(|id| encode::error(&mut json, ResponseId::Id(id), &error));
-        let mut state = self.state.lock();
-        state.pop();
-        if message.is_response() && matches!(written, Some(Ok(()))) {
-            state.bytes += json.len();
-            let kind = MessageKind::Response { error: Some(error.code) };
-            state.pending.push_front(Message { json: json.into(), kind, post_key: None });
+    /// Replaces an answer that does not fit into the log by an error. A request to the client that does not fit fails.
+    async fn replace_first(&self, log: &Log, message: &Message) {
+        drop(self.state.lock().pop());
+        let bytes = message.json.len();
+        match message.kind {
+            MessageKind::Notification => tracing::warn!(bytes, "a notification finds no room in the log"),
+            MessageKind::Request => {
+                tracing::warn!(bytes, "a request to the client finds no room in the log");
+                let Some(id) = id_of(&message.json) else { return };
+                let error =
+                    RpcError::internal("the request to the client finds no room in the log of its stream");
+                // Not under the engine's lock.
+                yield_now().await;
+                if let Some(driver) = log.driver.upgrade() {
+                    driver.step(|engine| engine.deliver(&id, InputOutcome::Error(error)));
+                }
+            }
+            MessageKind::Response { .. } => {
+                let error = RpcError::internal("the answer finds no room in the log of this stream");
+                let json = Bytes::from(errors_for(&message.json, &error));
+                if json == message.json {
+                    return tracing::error!("not even an error finds room in the log");
+                }
+                let mut state = self.state.lock();
+                state.bytes += json.len();
+                let kind = MessageKind::Response { error: Some(error.code) };
+                state.pending.push_front(Message { json, kind, post_key: None, gate: None });
+            }
         }
     }
 
@@ -304,6 +366,39 @@ impl State {
     }
 }
 
+/// The id of a message.
+fn id_of(json: &[u8]) -> Option<RequestId> {
+    #[derive(Deserialize)]
+    struct WithId<'a> {
+        #[serde(borrow)]
+        id: Option<&'a RawValue>,
+    }
+    RequestId::from_json(serde_json::from_slice::<WithId<'_>>(json).ok()?.id?.get())
+}
+
+/// This error instead of an answer, or instead of each answer to a batch.
+fn errors_for(json: &[u8], error: &RpcError) -> Vec<u8> {
+    let write = |out: &mut Vec<u8>, id: Option<RequestId>| {
+        let written = encode::error(out, id.as_ref().map_or(ResponseId::Null, ResponseId::Id), error);
+        debug_assert!(written.is_ok(), "{error:?}");
+    };
+    let mut out = Vec::new();
+    match serde_json::from_slice::<Vec<&RawValue>>(json) {
+        Ok(answers) => {
+            out.push(b'[');
+            for (place, answer) in answers.into_iter().enumerate() {
+                if place > 0 {
+                    out.push(b',');
+                }
+                write(&mut out, id_of(answer.get().as_bytes()));
+            }
+            out.push(b']');
+        }
+        Err(_) => write(&mut out, id_of(json)),
+    }
+    out
+}
+
 enum Stored {
     Yes,
     NoRoom,
@@ -332,13 +427,14 @@ impl Log {
         }
         let kind =
             if message.is_response() { backplane::EventKind::Final } else { backplane::EventKind::Event };
-        Ok(match self.backplane.append(&self.key, next, json, kind).await? {
+        Ok(match self.backplane.append(&self.key, self.writer, next, json, kind).await? {
             AppendOutcome::Stored | AppendOutcome::Already => {
                 self.next.store(next + 1, Ordering::Relaxed);
                 Stored::Yes
             }
             AppendOutcome::TooLarge | AppendOutcome::Full => Stored::NoRoom,
             AppendOutcome::Gap { .. }
+            | AppendOutcome::Fenced
             | AppendOutcome::Ended
             | AppendOutcome::Cancelled
             | AppendOutcome::Unknown => Stored::Over,
@@ -401,6 +497,8 @@ impl Reader {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use refmcp_server::backplane::{
         BackplaneSettings, MemoryBackplane, NewSession, OpenStreamOutcome, ReadFrom, SessionId, StreamReader,
     };
@@ -408,11 +506,12 @@ mod tests {
     use super::*;
 
     fn notification(text: &str) -> Message {
-        Message { json: text.to_owned().into(), kind: MessageKind::Notification, post_key: None }
+        Message { json: text.to_owned().into(), kind: MessageKind::Notification, post_key: None, gate: None }
     }
 
     fn answer(text: &str) -> Message {
-        Message { json: text.to_owned().into(), kind: MessageKind::Response { error: None }, post_key: None }
+        let kind = MessageKind::Response { error: None };
+        Message { json: text.to_owned().into(), kind, post_key: None, gate: None }
     }
 
     fn text(next: Next) -> String {
@@ -466,22 +565,67 @@ mod tests {
         }));
         let session = SessionId::new("s");
         memory.create_session(&session, NewSession::default(), Duration::from_secs(9)).await.unwrap();
-        let request = Some(RequestId::from(1));
-        let opened = memory.open_stream(&session, request.clone()).await.unwrap();
+        let opened = memory.open_stream(&session, Some(RequestId::from(1)), WriterEpoch(0)).await.unwrap();
         let OpenStreamOutcome::Opened(number) = opened else { panic!("{opened:?}") };
-        let key = StreamKey::new(session, number);
+        let key = StreamKey::new(session.clone(), number);
+        let (backplane, writer, driver) = (memory.clone(), WriterEpoch(0), WeakSessionDriver::default());
+        let log = SessionLog { backplane, session, writer, driver };
         let stream = ResponseStream::new(ExchangeId(1), 10_000);
         stream.push(notification("1"));
-        stream.attach_log(memory.clone(), key.clone(), request);
+        stream.attach_log(log, number, 0);
+        assert_eq!(stream.log_number().await, Some(number));
         stream.push(notification("2"));
-        stream.push(answer(&"x".repeat(2000)));
+        stream.push(answer(&format!(r#"{{"id":"a","result":"{}"}}"#, "x".repeat(2000))));
         let mut reading = StreamReader::begin(memory, key, ReadFrom::After(0)).await.unwrap().unwrap();
         let backplane::ReadOutcome::Events(events) = reading.next().await.unwrap() else {
             panic!("no events")
         };
         let texts: Vec<_> = events.iter().map(|event| String::from_utf8_lossy(&event.bytes)).collect();
         assert_eq!(texts[..2], ["1", "2"]);
-        assert!(texts[2].contains("-32603"), "an answer without room is an error: {}", texts[2]);
+        assert!(
+            texts[2].contains(r#""id":"a""#) && texts[2].contains("-32603"),
+            "an answer without room is an error: {}",
+            texts[2]
+        );
         assert_eq!(reading.next().await.unwrap(), backplane::ReadOutcome::End);
+    }
+
+    #[test]
+    fn every_answer_that_does_not_fit_is_an_error() {
+        let error = RpcError::internal("no room");
+        let one = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no room"}}"#;
+        for (answer, errors) in [
+            (r#"{"jsonrpc":"2.0","id":1,"result":{"id":3}}"#, one.to_owned()),
+            (r#"[{"id":1,"result":{}},{"id":"b","result":{}}]"#, {
+                format!("[{one},{}]", one.replace(r#""id":1"#, r#""id":"b""#))
+            }),
+            (r#"{"error":{}}"#, one.replace(r#""id":1"#, r#""id":null"#)),
+        ] {
+            assert_eq!(String::from_utf8(errors_for(answer.as_bytes(), &error)).unwrap(), errors);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_message_waits_for_its_gate() {
+        let memory: Arc<dyn Backplane> = Arc::new(MemoryBackplane::default());
+        let session = SessionId::new("s");
+        memory.create_session(&session, NewSession::default(), Duration::from_secs(9)).await.unwrap();
+        let (backplane, writer, driver) = (memory.clone(), WriterEpoch(0), WeakSessionDriver::default());
+        let stream = ResponseStream::new(GET_STREAM, 10_000);
+        let log = SessionLog { backplane, session: session.clone(), writer, driver };
+        stream.attach_log(log, StreamNumber::GET, 0);
+        let (closed, gate) = Gate::new();
+        stream.push(Message { gate: Some(gate), ..notification("1") });
+        stream.push(notification("2"));
+        let key = StreamKey::get_stream(session);
+        let mut reading = StreamReader::begin(memory, key, ReadFrom::After(0)).await.unwrap().unwrap();
+        assert_eq!(reading.try_next().await.unwrap(), backplane::ReadOutcome::Nothing);
+        drop(closed);
+        let mut texts = Vec::new();
+        while texts.len() < 2 {
+            let backplane::ReadOutcome::Events(events) = reading.next().await.unwrap() else { panic!() };
+            texts.extend(events.into_iter().map(|event| event.bytes));
+        }
+        assert_eq!(texts, ["1", "2"]);
     }
 }

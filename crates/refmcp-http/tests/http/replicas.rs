@@ -8,31 +8,44 @@ use std::time::Duration;
 use refmcp_http::Options;
 use refmcp_proto::engine::Change;
 use refmcp_proto::frame::SseItem;
-use refmcp_server::backplane::{Backplane, MemoryBackplane, SessionId};
+use refmcp_server::backplane::{Backplane, BackplaneSettings, MemoryBackplane, SessionId};
 use refmcp_testkit::paused::real_pause;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use crate::support::faulty_backplane::FaultyBackplane;
 use crate::support::http1::Reply;
 use crate::support::{LATEST_SESSION, Site, initialize_params, request, text_of};
 
-const SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", LATEST_SESSION];
+pub(crate) const SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", LATEST_SESSION];
 /// Longer than anything here takes, even on a machine that is busy.
-const SOON: Duration = Duration::from_secs(60);
+pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 /// Two replicas, which take turns.
-struct Replicas {
-    backplane: Arc<MemoryBackplane>,
-    sites: [Site; 2],
+pub(crate) struct Replicas {
+    pub(crate) backplane: Arc<MemoryBackplane>,
+    /// What may go wrong between each replica and the backplane.
+    pub(crate) faults: [Arc<FaultyBackplane>; 2],
+    pub(crate) sites: [Site; 2],
     turn: Cell<usize>,
 }
 
 impl Replicas {
-    async fn open() -> Self {
-        let backplane = Arc::new(MemoryBackplane::default());
-        let open = || Site::replica(backplane.clone(), Options::default());
-        let sites = [open().await, open().await];
-        Self { backplane, sites, turn: Cell::new(0) }
+    pub(crate) async fn open() -> Self {
+        Self::open_with(BackplaneSettings::default(), &Options::default()).await
+    }
+
+    pub(crate) async fn open_with(settings: BackplaneSettings, options: &Options) -> Self {
+        let backplane = Arc::new(MemoryBackplane::new(settings));
+        let faults = [(); 2].map(|()| FaultyBackplane::new(backplane.clone()));
+        let open = |number: usize| Site::replica(faults[number].clone(), options.clone());
+        let sites = [open(0).await, open(1).await];
+        Self { backplane, faults, sites, turn: Cell::new(0) }
+    }
+
+    /// Lets this replica serve next.
+    pub(crate) fn turn_to(&self, number: usize) {
+        self.turn.set(number);
     }
 
     /// The replica whose turn it is.
@@ -58,14 +71,29 @@ impl Replicas {
 }
 
 /// A client whose requests go to the replicas in turn.
-struct Client<'a> {
-    replicas: &'a Replicas,
-    session: String,
+pub(crate) struct Client<'a> {
+    pub(crate) replicas: &'a Replicas,
+    pub(crate) session: String,
     revision: &'static str,
 }
 
 impl<'a> Client<'a> {
-    async fn open(replicas: &'a Replicas, revision: &'static str) -> Self {
+    /// A client that goes on with its session.
+    pub(crate) fn resumed(replicas: &'a Replicas, session: String, revision: &'static str) -> Self {
+        Self { replicas, session, revision }
+    }
+
+    /// Posts to this replica.
+    pub(crate) async fn post_to(&self, number: usize, body: &Value) -> Reply {
+        self.replicas.turn_to(number);
+        self.post(body).await
+    }
+
+    pub(crate) fn id(&self) -> SessionId {
+        SessionId::new(self.session.as_str())
+    }
+
+    pub(crate) async fn open(replicas: &'a Replicas, revision: &'static str) -> Self {
         let reply = replicas.next().post(&[], &request("initialize", initialize_params(revision))).await;
         let session = reply.header("mcp-session-id").unwrap().to_owned();
         assert_eq!(reply.json().await["result"]["protocolVersion"], revision);
@@ -74,57 +102,57 @@ impl<'a> Client<'a> {
         client
     }
 
-    fn headers(&self) -> Vec<(&str, &str)> {
+    pub(crate) fn headers(&self) -> Vec<(&str, &str)> {
         vec![("Mcp-Session-Id", &self.session), ("MCP-Protocol-Version", self.revision)]
     }
 
-    async fn post(&self, body: &Value) -> Reply {
+    pub(crate) async fn post(&self, body: &Value) -> Reply {
         self.replicas.next().post(&self.headers(), body).await
     }
 
-    async fn call(&self, id: u64, tool: &str, arguments: Value) -> Reply {
+    pub(crate) async fn call(&self, id: u64, tool: &str, arguments: Value) -> Reply {
         let params = json!({ "name": tool, "arguments": arguments, "_meta": { "progressToken": id } });
         self.post(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })).await
     }
 
     /// Sends a request; gives its result.
-    async fn result(&self, method: &str, params: Value) -> Value {
+    pub(crate) async fn result(&self, method: &str, params: Value) -> Value {
         let answer = self.post(&request(method, params)).await.answer().await;
         answer.get("result").unwrap_or_else(|| panic!("{method}: {answer}")).clone()
     }
 
-    async fn get(&self, after: Option<&str>) -> Reply {
+    pub(crate) async fn get(&self, after: Option<&str>) -> Reply {
         let mut headers = self.headers();
         headers.extend(after.map(|id| ("Last-Event-ID", id)));
         self.replicas.next().send("GET", "/mcp", &headers, b"").await
     }
 
-    async fn delete(&self) -> u16 {
+    pub(crate) async fn delete(&self) -> u16 {
         self.replicas.next().send("DELETE", "/mcp", &self.headers(), b"").await.status
     }
 
-    async fn echo(&self, text: &str) {
+    pub(crate) async fn echo(&self, text: &str) {
         let answer = self.call(1, "echo", json!({ "message": text })).await.answer().await;
         assert_eq!(text_of(&answer), text);
     }
 }
 
-fn notification(method: &str, params: impl Into<Value>) -> Value {
+pub(crate) fn notification(method: &str, params: impl Into<Value>) -> Value {
     json!({ "jsonrpc": "2.0", "method": method, "params": params.into() })
 }
 
-fn cancel(id: u64) -> Value {
+pub(crate) fn cancel(id: u64) -> Value {
     notification("notifications/cancelled", json!({ "requestId": id }))
 }
 
 /// The response to an elicitation.
-fn accept(question: &Value) -> Value {
+pub(crate) fn accept(question: &Value) -> Value {
     assert_eq!(question["method"], "elicitation/create", "{question}");
     let result = json!({ "action": "accept", "content": { "confirm": true } });
     json!({ "jsonrpc": "2.0", "id": question["id"], "result": result })
 }
 
-async fn next_event(stream: &mut Reply) -> Value {
+pub(crate) async fn next_event(stream: &mut Reply) -> Value {
     timeout(SOON, stream.event()).await.expect("an event in time").expect("an event").1
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::SessionFacts;
+use super::{FactsChange, ParkedCall};
 use crate::finding::Finding;
 use crate::jsonrpc::{ParamSpans, ProgressToken, RequestId, RpcError};
 use crate::model::{ClientCapabilities, InputRequest, LogLevel, ServerResult, SubscriptionFilter};
@@ -66,20 +66,24 @@ impl From<Finding> for Output {
 /// What an engine has for the other processes that serve its session.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SharedOutput {
-    /// The session's facts have changed to these. What follows from them comes later.
-    Facts(Box<SessionFacts>),
-    /// A request to the client follows. Its response may arrive at any process; the one that gets it as a [`Response`]
+    /// The session's facts have changed. What follows from that comes later.
+    Facts(FactsChange),
+    /// Requests to the client follow. Their responses may arrive at any process; the one that gets one as a [`Response`]
     /// hands it to this engine ([`ServerEngine::deliver`](super::ServerEngine::deliver)).
     ///
     /// [`Response`]: Self::Response
     Expect {
-        /// The request's id.
-        id: RequestId,
-        /// How long the response may take.
+        /// The ids of the requests, one after another.
+        ids: Vec<RequestId>,
+        /// How long the responses may take.
         within: Duration,
-        /// The id of the client's request that waits for it; a ping is for none.
-        call: Option<RequestId>,
+        /// The call that waits for them; a ping is for none.
+        call: Option<WaitingCall>,
     },
+    /// A parked call has all of its responses. The process that claims it first goes on with it: this one
+    /// ([`ServerEngine::run_claimed`](super::ServerEngine::run_claimed)), or another
+    /// ([`ServerEngine::abandon`](super::ServerEngine::abandon)).
+    Claim(CallId),
     /// The response to this request is not expected any more.
     Withdraw(RequestId),
     /// The client has responded to a request of whichever process.
@@ -92,6 +96,19 @@ pub enum SharedOutput {
     /// The client has cancelled its requests with this id; other processes may run some
     /// ([`ServerEngine::cancel_request`](super::ServerEngine::cancel_request)).
     Cancel(RequestId),
+}
+
+/// A call that waits for responses of the client.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WaitingCall {
+    /// The engine's number for it.
+    pub number: CallId,
+    /// The exchange that its messages go to.
+    pub exchange: ExchangeId,
+    /// The client's id of the request.
+    pub id: RequestId,
+    /// The call as data; `None` where only this process can go on with it.
+    pub parked: Option<Box<ParkedCall>>,
 }
 
 /// A request that the engine has responded to.

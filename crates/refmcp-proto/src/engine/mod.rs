@@ -15,9 +15,11 @@ pub use config::{DuplicateIds, EarlyRequests, EngineConfig, Policy, Sealer, Time
 pub use io::{
     CallFailure, CallId, Change, CloseReason, Dispatch, ExchangeId, HandlerOutcome, InputOutcome,
     KeyedInputRequest, LogMessage, MessageKind, MessageTarget, OutgoingMessage, Output, Progress,
-    ReplayState, RequestStateUse, Responded, SharedOutput,
+    ReplayState, RequestStateUse, Responded, SharedOutput, WaitingCall,
 };
-pub use server::{DetachedCall, DetachedState, ResumeError, ServerEngine, SessionFacts};
+pub use server::{
+    DetachedCall, DetachedState, FactsChange, ParkedCall, ResumeError, ServerEngine, SessionFacts,
+};
 
 /// The hash of tables by numbers that the engine counts, and by ids of the requests that one client has in flight: a client
 /// that makes them collide slows down only itself.

@@ -9,8 +9,8 @@
 //! - **Append, then send.** An event is stored under its number before it is read; the numbers of a stream begin at 1 and
 //!   have no gaps.
 //! - **Exactly once, or an error.** A reader after event `k` gets `k+1`, `k+2` and so on, or the error that they are gone.
-//! - **One writer.** The replica that opened a stream writes it. One that was taken for dead and wakes up again changes
-//!   nothing: its streams have ended.
+//! - **One writer.** The engine that opened a stream writes it, until another one claims its call. One that was taken for
+//!   dead and wakes up again changes nothing: its appends are fenced.
 //! - **One end.** A stream ends with its final event or by cancellation, whichever comes first, never both.
 //! - **Idempotent changes.** A caller that does not know whether a change was made makes it again: events have numbers,
 //!   posts, calls and server requests have keys.
@@ -40,12 +40,14 @@ use refmcp_proto::jsonrpc::RequestId;
 
 pub use memory::MemoryBackplane;
 pub use outcome::{
-    AppendOutcome, AttachOutcome, CreateOutcome, DeliverOutcome, ExpectOutcome, OnceOutcome,
+    AppendOutcome, AttachOutcome, ClaimedCall, CreateOutcome, DeliverOutcome, ExpectOutcome, OnceOutcome,
     OpenStreamOutcome, ParkOutcome, PostOutcome, ReadOutcome, ResponseOutcome, TopicChanges, UpdateOutcome,
     WriterStop,
 };
 pub use session::{BackplaneSettings, NewSession, SessionId, SessionRecord};
-pub use stream::{Event, EventKind, PostKey, ReadFrom, ReaderToken, StreamKey, StreamNumber, StreamReader};
+pub use stream::{
+    Event, EventKind, PostKey, ReadFrom, ReaderToken, StreamKey, StreamNumber, StreamReader, WriterEpoch,
+};
 
 /// What a method of a backplane returns.
 pub type Result<T, E = Unavailable> = std::result::Result<T, E>;
@@ -95,16 +97,21 @@ pub trait Backplane: fmt::Debug + Send + Sync {
     ///
     /// A call whose messages go elsewhere (to the GET stream, into a batch) can have a stream all the same: it is
     /// then what [`cancel`](Self::cancel) finds.
-    async fn open_stream(&self, session: &SessionId, request: Option<RequestId>)
-    -> Result<OpenStreamOutcome>;
+    async fn open_stream(
+        &self,
+        session: &SessionId,
+        request: Option<RequestId>,
+        writer: WriterEpoch,
+    ) -> Result<OpenStreamOutcome>;
 
-    /// Adds an event to a stream, for the replica that opened it. Its number must be the next one; the same number again
-    /// is a retry and changes nothing.
+    /// Adds an event to a stream, for its writer: the one that opened it, or that has [claimed](Self::claim) its call since.
+    /// The number of the event must be the next one; the same number again is a retry and changes nothing.
     ///
     /// The GET stream has no single writer: see [`post`](Self::post).
     async fn append(
         &self,
         stream: &StreamKey,
+        writer: WriterEpoch,
         seq: u64,
         event: Bytes,
         kind: EventKind,
@@ -117,9 +124,9 @@ pub trait Backplane: fmt::Debug + Send + Sync {
     /// Forgets a stream that is not needed, since the response goes another way.
     ///
     /// `true` at most once, and then the answer is the caller's to give. `false` when it is not: the request was
-    /// cancelled, the stream has ended or is unknown. A caller that tries again after
+    /// cancelled, the stream has ended, has another writer or is unknown. A caller that tries again after
     /// [`Unavailable`] may be told `false` for what it did itself: an answer can be lost so, but never given twice.
-    async fn forget(&self, stream: &StreamKey) -> Result<bool>;
+    async fn forget(&self, stream: &StreamKey, writer: WriterEpoch) -> Result<bool>;
 
     /// Waits until the writer should stop.
     async fn writer_stopped(&self, stream: &StreamKey) -> Result<WriterStop>;
@@ -137,8 +144,9 @@ pub trait Backplane: fmt::Debug + Send + Sync {
     /// Waits until [`read`](Self::read) may have another outcome than [`ReadOutcome::Nothing`], if it has not already.
     async fn readable(&self, stream: &StreamKey, reader: ReaderToken, after: u64) -> Result<()>;
 
-    /// Detaches the reader of a stream; the stream goes on, and can be attached to again.
-    async fn detach(&self, stream: &StreamKey) -> Result<()>;
+    /// Detaches this reader of a stream if it still is the reader, or whichever one it has; the stream goes on, and can be
+    /// attached to again.
+    async fn detach(&self, stream: &StreamKey, reader: Option<ReaderToken>) -> Result<()>;
 
     /// Registers a request of the server whose response is expected within this time. Idempotent.
     async fn expect_response(
@@ -156,7 +164,8 @@ pub trait Backplane: fmt::Debug + Send + Sync {
         body: Bytes,
     ) -> Result<DeliverOutcome>;
 
-    /// Waits for the response. It is given once, to the first caller.
+    /// Waits for the response. Every caller gets it, for as long as it is remembered: the one that expects it may be gone.
+    /// Once it was given it may make room for another.
     async fn wait_response(&self, session: &SessionId, request: &RequestId) -> Result<ResponseOutcome>;
 
     /// Keeps a detached call, until it is claimed, it expires or the session ends.
@@ -169,10 +178,20 @@ pub trait Backplane: fmt::Debug + Send + Sync {
     /// A parked call, which stays.
     async fn parked(&self, session: &SessionId, call: &str) -> Result<Option<Bytes>>;
 
-    /// Takes a parked call, to go on with it. Of all who try, one gets it.
-    async fn claim(&self, session: &SessionId, call: &str) -> Result<Option<Bytes>>;
+    /// Takes a parked call, to go on with it as the engine of this epoch. Of all who try, one gets it; the same one that
+    /// tries again gets it again.
+    ///
+    /// Where the call has a stream, the claimant becomes its writer in the same step, and what an earlier writer still
+    /// appends is [fenced](AppendOutcome::Fenced). A call whose stream has ended is not given.
+    async fn claim(
+        &self,
+        session: &SessionId,
+        call: &str,
+        claimant: WriterEpoch,
+        stream: Option<StreamNumber>,
+    ) -> Result<Option<ClaimedCall>>;
 
-    /// The keys of the calls that are parked in a session, in no order.
+    /// The keys of the calls that are parked in a session and not claimed, in no order.
     async fn parked_keys(&self, session: &SessionId) -> Result<Vec<Box<str>>>;
 
     /// Says that something has changed; gives the topic's new generation.

@@ -58,6 +58,8 @@ pub enum AppendOutcome {
         /// The number of the last event that is stored.
         last: u64,
     },
+    /// Another engine has claimed the call of this stream, and writes it now.
+    Fenced,
     /// The stream has ended.
     Ended,
     /// The request was cancelled, and its stream has ended with that.
@@ -175,7 +177,7 @@ pub enum ResponseOutcome {
     Body(Bytes),
     /// There was none in time.
     Overdue,
-    /// No such request is registered, its response was given to another caller, or the session is over.
+    /// No such request is registered, or no longer, or the session is over.
     Unknown,
 }
 
@@ -190,6 +192,15 @@ pub enum ParkOutcome {
     Full,
     /// There is no such session.
     Unknown,
+}
+
+/// A parked call that was claimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimedCall {
+    /// The call, as it was parked.
+    pub state: Bytes,
+    /// The number of the last event of its stream; 0 where it has none.
+    pub last: u64,
 }
 
 /// What has changed.

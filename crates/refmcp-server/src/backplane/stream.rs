@@ -41,6 +41,10 @@ impl StreamKey {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReaderToken(pub u64);
 
+/// The one that writes a stream: the epoch of an engine, by which engines of one session are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct WriterEpoch(pub u32);
+
 /// Names something that is posted, so that posting it twice is posting it once. Random, or counted by a poster with a
 /// random part of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -126,6 +130,11 @@ impl StreamReader {
     /// The stream that is read.
     pub fn stream(&self) -> &StreamKey {
         &self.stream
+    }
+
+    /// What this reader is told apart by.
+    pub fn token(&self) -> ReaderToken {
+        self.reader
     }
 
     /// How many events before the first one were dropped without ever having been read.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_proto::engine::{DetachedCall, DetachedState, ExchangeId, InputOutcome, Output};
-use refmcp_server::backplane::{Backplane, MemoryBackplane, NewSession, ParkOutcome, SessionId};
+use refmcp_server::backplane::{Backplane, MemoryBackplane, NewSession, ParkOutcome, SessionId, WriterEpoch};
 use refmcp_server::model::{EmptyResult, FormSchema, StringSchema};
 use refmcp_server::{Call, CallError, Connection, DetachedCalls, ElicitOutcome, NoArguments, Server, Tool};
 use refmcp_testkit::messages::initialize_params;
@@ -51,7 +51,7 @@ async fn another_server_goes_on_with_a_detached_call() {
     let backplane: Arc<dyn Backplane> = Arc::new(MemoryBackplane::default());
     let (id, hour) = (SessionId::new("a"), Duration::from_secs(3600));
     backplane.create_session(&id, NewSession::default(), hour).await.unwrap();
-    let calls = DetachedCalls::new(backplane, id, hour);
+    let calls = DetachedCalls::new(backplane, id, hour, WriterEpoch(1));
 
     let first = greeting();
     let mut call = detached_call(&first);
@@ -74,6 +74,8 @@ async fn another_server_goes_on_with_a_detached_call() {
     assert_eq!(calls.claim("task").await.unwrap(), None, "one goes on with it");
     let answer = json!({ "action": "accept", "content": { "name": "Ada" } });
     assert!(call.respond("who", InputOutcome::Response(answer)));
+    assert_eq!(calls.keep("task", &call).await.unwrap(), ParkOutcome::Parked, "also before it runs");
+    let mut call = calls.claim("task").await.unwrap().unwrap();
     let second = greeting();
     second
         .open(Arc::new(second.config().clone()), Connection::default())

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use refmcp_server::backplane::{
-    AppendOutcome, AttachOutcome, BackplaneSettings, DeliverOutcome, ExpectOutcome, ParkOutcome, ReadFrom,
-    ReadOutcome, ResponseOutcome, WriterStop,
+    AppendOutcome, AttachOutcome, Backplane, BackplaneSettings, DeliverOutcome, ExpectOutcome, ParkOutcome,
+    ReadFrom, ReadOutcome, ResponseOutcome, SessionId, StreamKey, WriterEpoch, WriterStop,
 };
 
 use super::fixture::{BackplaneFixture, Writer, numbers, reader, request, text};
@@ -27,8 +27,8 @@ pub(super) async fn an_answer_reaches_its_waiter(fixture: &BackplaneFixture) {
     let both = async { tokio::join!(replicas.one.wait_response(&id, &question), answer) };
     let (answered, taken) = fixture.soon("the answer", both).await;
     assert_eq!((answered.unwrap(), taken), (ResponseOutcome::Body(text("yes")), DeliverOutcome::Taken));
-    let again = fixture.soon("an end", replicas.other.wait_response(&id, &question)).await.unwrap();
-    assert_eq!(again, ResponseOutcome::Unknown, "it is given once");
+    let again = fixture.soon("the answer", replicas.other.wait_response(&id, &question)).await.unwrap();
+    assert_eq!(again, ResponseOutcome::Body(text("yes")), "the first one to get it may be gone");
 }
 
 pub(super) async fn the_first_answer_counts(fixture: &BackplaneFixture) {
@@ -149,13 +149,49 @@ pub(super) async fn a_parked_call_is_claimed_once(fixture: &BackplaneFixture) {
             "looking takes nothing"
         );
     }
-    assert_eq!(replicas.other.claim(&id, "call").await.unwrap(), Some(text("first")));
+    let claim = async |replica: &Arc<dyn Backplane>, id: &SessionId, claimant| {
+        let claimed = replica.claim(id, "call", WriterEpoch(claimant), None).await.unwrap();
+        claimed.map(|call| (call.state, call.last))
+    };
+    for _ in 0..2 {
+        let claimed = claim(&replicas.other, &id, 1).await;
+        assert_eq!(claimed, Some((text("first"), 0)), "one gets it, and again if it asks again");
+        assert_eq!(claim(&replicas.one, &id, 2).await, None);
+    }
     assert_eq!(replicas.other.parked(&id, "call").await.unwrap(), None);
-    assert_eq!(replicas.one.claim(&id, "call").await.unwrap(), None);
     assert_eq!(replicas.one.park(&id, "call", text("first"), ttl).await.unwrap(), ParkOutcome::Already);
-    assert_eq!(replicas.one.claim(&id, "call").await.unwrap(), None, "a retry does not bring it back");
-    assert_eq!(replicas.one.claim(&other, "call").await.unwrap(), Some(text("other")));
+    assert_eq!(claim(&replicas.one, &id, 2).await, None, "a retry does not bring it back");
+    assert_eq!(claim(&replicas.one, &other, 2).await, Some((text("other"), 0)));
     assert_eq!(replicas.one.parked_keys(&id).await.unwrap(), [Box::from("another")]);
+}
+
+pub(super) async fn a_claimed_stream_has_another_writer(fixture: &BackplaneFixture) {
+    let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
+    let ttl = fixture.ticks(100);
+    let first = Writer::open(&replicas.one, &id, 1).await;
+    first.events(2).await;
+    replicas.one.park(&id, "call", text("state"), ttl).await.unwrap();
+    let claim = async |call: &str, claimant, stream: &StreamKey| {
+        replicas.other.claim(&id, call, WriterEpoch(claimant), Some(stream.number)).await.unwrap()
+    };
+    for _ in 0..2 {
+        let claimed = claim("call", 2, &first.stream).await.unwrap();
+        assert_eq!((claimed.state, claimed.last), (text("state"), 2));
+    }
+    let second = Writer { backplane: replicas.other.clone(), epoch: WriterEpoch(2), ..first.clone() };
+    assert_eq!(first.event(3).await, AppendOutcome::Fenced, "it was taken for dead");
+    assert_eq!(first.event(2).await, AppendOutcome::Fenced);
+    assert!(!first.forget(&replicas.one).await);
+    assert_eq!(second.event(3).await, AppendOutcome::Stored);
+    assert_eq!(second.end(4).await, AppendOutcome::Stored);
+    assert_eq!(first.end(5).await, AppendOutcome::Fenced);
+    let mut reading = reader(&replicas.one, &first.stream, ReadFrom::After(0)).await;
+    assert_eq!(numbers(&mut reading).await, (vec![1, 2, 3, 4], ReadOutcome::End));
+
+    let cancelled = Writer::open(&replicas.one, &id, 2).await;
+    replicas.one.park(&id, "cancelled", text("state"), ttl).await.unwrap();
+    replicas.other.cancel(&id, &request(2)).await.unwrap();
+    assert_eq!(claim("cancelled", 2, &cancelled.stream).await, None, "there is nothing to go on with");
 }
 
 pub(super) async fn a_parked_call_expires(fixture: &BackplaneFixture) {
@@ -164,10 +200,11 @@ pub(super) async fn a_parked_call_expires(fixture: &BackplaneFixture) {
     fixture.pass(8).await;
     assert!(replicas.other.parked_keys(&id).await.unwrap().is_empty());
     assert_eq!(replicas.other.parked(&id, "call").await.unwrap(), None);
-    assert_eq!(replicas.other.claim(&id, "call").await.unwrap(), None);
+    assert_eq!(replicas.other.claim(&id, "call", WriterEpoch(1), None).await.unwrap(), None);
     let parked = replicas.one.park(&id, "call", text("new"), fixture.ticks(5)).await.unwrap();
     assert_eq!(parked, ParkOutcome::Parked);
-    assert_eq!(replicas.other.claim(&id, "call").await.unwrap(), Some(text("new")));
+    let claimed = replicas.other.claim(&id, "call", WriterEpoch(1), None).await.unwrap().unwrap();
+    assert_eq!(claimed.state, text("new"));
 }
 
 pub(super) async fn parked_calls_have_a_limit(fixture: &BackplaneFixture) {
@@ -178,12 +215,12 @@ pub(super) async fn parked_calls_have_a_limit(fixture: &BackplaneFixture) {
     assert_eq!(park("b").await, ParkOutcome::Parked);
     assert_eq!(park("c").await, ParkOutcome::Full);
     for number in 0..10 {
-        replicas.other.claim(&id, "a").await.unwrap();
-        replicas.other.claim(&id, &format!("a {number}")).await.unwrap();
+        replicas.other.claim(&id, "a", WriterEpoch(1), None).await.unwrap();
+        replicas.other.claim(&id, &format!("a {number}"), WriterEpoch(1), None).await.unwrap();
         assert_eq!(park(&format!("a {}", number + 1)).await, ParkOutcome::Parked, "claimed ones make room");
     }
     assert_eq!(park("c").await, ParkOutcome::Full);
-    assert_eq!(replicas.other.claim(&id, "b").await.unwrap(), Some(text("x")));
+    assert!(replicas.other.claim(&id, "b", WriterEpoch(1), None).await.unwrap().is_some());
 }
 
 pub(super) async fn cancelling_ends_all_that_runs_under_an_id(fixture: &BackplaneFixture) {
@@ -230,7 +267,7 @@ pub(super) async fn a_writer_hears_why_it_should_stop(fixture: &BackplaneFixture
         assert_eq!(cancelled.event(1).await, AppendOutcome::Stored);
         replicas.other.cancel(&id, &request(1)).await.unwrap();
         ended.end(1).await;
-        assert!(replicas.other.forget(&forgotten.stream).await.unwrap());
+        assert!(forgotten.forget(&replicas.other).await);
     };
     let all = async {
         tokio::join!(

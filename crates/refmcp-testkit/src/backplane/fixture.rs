@@ -10,7 +10,7 @@ use bytes::Bytes;
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_server::backplane::{
     AppendOutcome, Backplane, BackplaneSettings, CreateOutcome, EventKind, NewSession, OpenStreamOutcome,
-    ReadFrom, ReadOutcome, SessionId, StreamKey, StreamReader,
+    ReadFrom, ReadOutcome, SessionId, StreamKey, StreamReader, WriterEpoch,
 };
 
 /// Makes backplanes for the cases.
@@ -111,22 +111,23 @@ pub(crate) fn kilobyte(number: u64) -> Bytes {
 pub(crate) struct Writer {
     pub(crate) backplane: Arc<dyn Backplane>,
     pub(crate) stream: StreamKey,
+    pub(crate) epoch: WriterEpoch,
 }
 
 impl Writer {
     /// Opens a stream for a request.
     pub(crate) async fn open(backplane: &Arc<dyn Backplane>, session: &SessionId, id: i64) -> Self {
-        match backplane.open_stream(session, Some(request(id))).await.unwrap() {
+        match backplane.open_stream(session, Some(request(id)), WriterEpoch(1)).await.unwrap() {
             OpenStreamOutcome::Opened(number) => {
                 let stream = StreamKey::new(session.clone(), number);
-                Self { backplane: backplane.clone(), stream }
+                Self { backplane: backplane.clone(), stream, epoch: WriterEpoch(1) }
             }
             refused => panic!("no stream: {refused:?}"),
         }
     }
 
     pub(crate) async fn append(&self, seq: u64, event: Bytes, kind: EventKind) -> AppendOutcome {
-        self.backplane.append(&self.stream, seq, event, kind).await.unwrap()
+        self.backplane.append(&self.stream, self.epoch, seq, event, kind).await.unwrap()
     }
 
     /// Adds an event that is its number.
@@ -144,6 +145,11 @@ impl Writer {
         for seq in 1..=count {
             assert_eq!(self.event(seq).await, AppendOutcome::Stored);
         }
+    }
+
+    /// Forgets the stream, at this replica.
+    pub(crate) async fn forget(&self, backplane: &Arc<dyn Backplane>) -> bool {
+        backplane.forget(&self.stream, self.epoch).await.unwrap()
     }
 }
 

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_server::backplane::{
-    Backplane, BackplaneSettings, DeliverOutcome, EventKind, ExpectOutcome, OnceOutcome, OpenStreamOutcome,
-    ParkOutcome, PostKey, PostOutcome, ReadFrom, ResponseOutcome, SessionId, StreamKey, StreamNumber,
+    Backplane, BackplaneSettings, ClaimedCall, DeliverOutcome, EventKind, ExpectOutcome, OnceOutcome,
+    OpenStreamOutcome, ParkOutcome, PostKey, PostOutcome, ReadFrom, ResponseOutcome, SessionId, StreamKey,
+    StreamNumber, WriterEpoch,
 };
 
 use super::fixture::{BackplaneFixture, Replicas, request, text};
@@ -85,14 +86,14 @@ struct World<'a> {
 #[derive(Debug)]
 struct Call {
     parked: u32,
-    state: Option<Bytes>,
+    state: Bytes,
+    claimant: Option<WriterEpoch>,
 }
 
 #[derive(Debug)]
 struct Question {
     asked: u32,
     body: Option<Bytes>,
-    collected: bool,
 }
 
 impl<'a> World<'a> {
@@ -163,7 +164,7 @@ impl<'a> World<'a> {
 
     async fn open(&mut self, replica: &Arc<dyn Backplane>, step: Step) -> bool {
         let id = some_request(step);
-        let opened = replica.open_stream(&self.session, Some(id.clone())).await.unwrap();
+        let opened = replica.open_stream(&self.session, Some(id.clone()), WriterEpoch(0)).await.unwrap();
         let OpenStreamOutcome::Opened(number) = opened else { return false };
         let fresh = self.streams.iter().all(|(other, _)| *other != number);
         self.streams.push((number, Stream::new(Some(id), STREAM_BYTES)));
@@ -186,8 +187,10 @@ impl<'a> World<'a> {
         };
         let ends = name == "final" || (name == "any" && step.pick(4, 4) == 0);
         let kind = if ends { EventKind::Final } else { EventKind::Event };
-        let appended = replica.append(&key, seq, event.clone(), kind).await.unwrap();
-        appended == stream.append(seq, event, kind, now)
+        // Now and then by an engine that is not the writer.
+        let writer = WriterEpoch(u32::from(step.pick(2, 8) == 0));
+        let appended = replica.append(&key, writer, seq, event.clone(), kind).await.unwrap();
+        appended == stream.append(writer, seq, event, kind, now)
     }
 
     async fn own(&mut self, replica: &Arc<dyn Backplane>, step: Step, name: &str) -> bool {
@@ -195,7 +198,10 @@ impl<'a> World<'a> {
         let key = self.key(index);
         let stream = &mut self.streams[index].1;
         match name {
-            "forget" => replica.forget(&key).await.unwrap() == stream.forget(),
+            "forget" => {
+                let writer = WriterEpoch(u32::from(step.pick(2, 8) == 0));
+                replica.forget(&key, writer).await.unwrap() == stream.forget(writer)
+            }
             _ => match stream.stop() {
                 Some(stop) => {
                     self.fixture.soon("a stop", replica.writer_stopped(&key)).await.unwrap() == stop
@@ -217,9 +223,12 @@ impl<'a> World<'a> {
                 stream.attach(from, &attached)
             }
             "detach" => {
-                replica.detach(&key).await.unwrap();
+                let count = stream.readers.len();
+                let place = (count > 0 && step.pick(2, 2) == 0).then(|| step.pick(3, count));
+                let token = place.map(|place| stream.readers[place].0);
+                replica.detach(&key, token).await.unwrap();
                 // A stream without readers has none to send away.
-                if !stream.readers.is_empty() {
+                if count > 0 && place.is_none_or(|place| place == count - 1) {
                     stream.detach();
                 }
                 true
@@ -258,16 +267,33 @@ impl<'a> World<'a> {
         let key = call.to_string();
         self.calls.retain(|_, call| self.now - call.parked <= LASTS);
         if name == "claim" {
-            let claimed = replica.claim(&self.session, &key).await.unwrap();
-            return claimed == self.calls.get_mut(&call).and_then(|call| call.state.take());
+            let claimant = WriterEpoch(u32::try_from(step.pick(2, 3)).unwrap_or(0));
+            let index = self.written(step).filter(|_| step.pick(3, 2) == 0);
+            let number = index.map(|index| self.streams[index].0);
+            let claimed = replica.claim(&self.session, &key, claimant, number).await.unwrap();
+            let mut stream = index.map(|index| &mut self.streams[index].1);
+            if stream.as_ref().is_some_and(|stream| stream.stop().is_some()) {
+                return claimed.is_none();
+            }
+            let known = self.calls.get_mut(&call);
+            let given = known.filter(|call| call.claimant.is_none_or(|by| by == claimant));
+            let expected = given.map(|call| {
+                call.claimant = Some(claimant);
+                if let Some(stream) = &mut stream {
+                    stream.writer = claimant;
+                }
+                let last = stream.as_ref().map_or(0, |stream| stream.last());
+                ClaimedCall { state: call.state.clone(), last }
+            });
+            return claimed == expected;
         }
         let ttl = self.fixture.ticks(LASTS);
         let parked = replica.park(&self.session, &key, state.clone(), ttl).await.unwrap();
         if self.calls.contains_key(&call) {
             return parked == ParkOutcome::Already;
         }
-        self.calls.insert(call, Call { parked: self.now, state: Some(state) });
-        let waiting = self.calls.values().filter(|call| call.state.is_some()).count();
+        self.calls.insert(call, Call { parked: self.now, state, claimant: None });
+        let waiting = self.calls.values().filter(|call| call.claimant.is_none()).count();
         parked == ParkOutcome::Parked && replica.parked_keys(&self.session).await.unwrap().len() == waiting
     }
 
@@ -283,7 +309,7 @@ impl<'a> World<'a> {
                 let within = self.fixture.ticks(LASTS);
                 let expected = replica.expect_response(&self.session, &id, within).await.unwrap();
                 if is_new {
-                    self.questions.insert(place, Question { asked: now, body: None, collected: false });
+                    self.questions.insert(place, Question { asked: now, body: None });
                 }
                 expected == ExpectOutcome::Expected
             }
@@ -302,12 +328,8 @@ impl<'a> World<'a> {
             (_, question) => {
                 let expected = match question {
                     None => ResponseOutcome::Unknown,
-                    Some(question) if question.collected => ResponseOutcome::Unknown,
                     Some(question) => match question.body.clone() {
-                        Some(body) => {
-                            question.collected = true;
-                            ResponseOutcome::Body(body)
-                        }
+                        Some(body) => ResponseOutcome::Body(body),
                         None if now - question.asked > LASTS => ResponseOutcome::Overdue,
                         None => return true,
                     },

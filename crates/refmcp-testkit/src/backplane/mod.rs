@@ -99,6 +99,7 @@ pub const CASES: &[Case] = cases! {
     calls::waiting_for_an_answer_can_be_given_up,
     calls::questions_have_a_limit,
     calls::a_parked_call_is_claimed_once,
+    calls::a_claimed_stream_has_another_writer,
     calls::a_parked_call_expires,
     calls::parked_calls_have_a_limit,
     calls::cancelling_ends_all_that_runs_under_an_id,

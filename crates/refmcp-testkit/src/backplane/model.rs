@@ -4,7 +4,8 @@
 use bytes::Bytes;
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_server::backplane::{
-    AppendOutcome, AttachOutcome, Event, EventKind, ReadFrom, ReadOutcome, ReaderToken, WriterStop,
+    AppendOutcome, AttachOutcome, Event, EventKind, ReadFrom, ReadOutcome, ReaderToken, WriterEpoch,
+    WriterStop,
 };
 
 /// What may be counted for an event on top of its bytes.
@@ -14,6 +15,7 @@ const ALLOWANCE: usize = 256;
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) request: Option<RequestId>,
+    pub(super) writer: WriterEpoch,
     events: Vec<Bytes>,
     end: Option<End>,
     /// How far any reader has come.
@@ -34,7 +36,8 @@ enum End {
 
 impl Stream {
     pub(super) fn new(request: Option<RequestId>, cap: usize) -> Self {
-        Self { request, events: vec![], end: None, read: 0, readers: vec![], away: false, cap }
+        let writer = WriterEpoch(0);
+        Self { request, writer, events: vec![], end: None, read: 0, readers: vec![], away: false, cap }
     }
 
     pub(super) fn last(&self) -> u64 {
@@ -72,11 +75,21 @@ impl Stream {
         following.map(Bytes::len).sum::<usize>() > self.cap
     }
 
-    pub(super) fn append(&mut self, seq: u64, event: Bytes, kind: EventKind, now: u32) -> AppendOutcome {
+    pub(super) fn append(
+        &mut self,
+        writer: WriterEpoch,
+        seq: u64,
+        event: Bytes,
+        kind: EventKind,
+        now: u32,
+    ) -> AppendOutcome {
         match self.end {
             Some(End::Forgotten) => return AppendOutcome::Unknown,
             Some(End::Buried) => return AppendOutcome::Ended,
             _ => {}
+        }
+        if writer != self.writer {
+            return AppendOutcome::Fenced;
         }
         let last = self.last();
         if (1..=last).contains(&seq) {
@@ -107,8 +120,8 @@ impl Stream {
         runs
     }
 
-    pub(super) fn forget(&mut self) -> bool {
-        let runs = self.end.is_none();
+    pub(super) fn forget(&mut self, writer: WriterEpoch) -> bool {
+        let runs = self.end.is_none() && writer == self.writer;
         if runs {
             self.end = Some(End::Forgotten);
         }

@@ -2,7 +2,7 @@
 
 use refmcp_server::backplane::{
     AppendOutcome, AttachOutcome, BackplaneSettings, EventKind, OpenStreamOutcome, PostKey, ReadFrom,
-    ReadOutcome, StreamKey, StreamNumber,
+    ReadOutcome, StreamKey, StreamNumber, WriterEpoch,
 };
 
 use super::fixture::{BackplaneFixture, Writer, drain, kilobyte, numbers, reader, request, text};
@@ -75,7 +75,7 @@ pub(super) async fn a_reader_can_be_sent_away(fixture: &BackplaneFixture) {
     assert_eq!(numbers(&mut first).await, (vec![1], ReadOutcome::Nothing));
     let detach = async {
         fixture.pass(1).await;
-        replicas.other.detach(&writer.stream).await
+        replicas.other.detach(&writer.stream, None).await
     };
     let (told, detached) =
         fixture.soon("being sent away", async { tokio::join!(first.next(), detach) }).await;
@@ -86,6 +86,10 @@ pub(super) async fn a_reader_can_be_sent_away(fixture: &BackplaneFixture) {
     let mut second = reader(&replicas.other, &writer.stream, ReadFrom::After(1)).await;
     assert_eq!(numbers(&mut second).await, (vec![2], ReadOutcome::Nothing));
     assert_eq!(numbers(&mut first).await, (vec![], ReadOutcome::Replaced));
+    replicas.one.detach(&writer.stream, Some(first.token())).await.unwrap();
+    assert_eq!(numbers(&mut second).await, (vec![], ReadOutcome::Nothing), "another reader was meant");
+    replicas.one.detach(&writer.stream, Some(second.token())).await.unwrap();
+    assert_eq!(numbers(&mut second).await, (vec![], ReadOutcome::Detached));
 }
 
 pub(super) async fn the_unread_begins_behind_every_reader(fixture: &BackplaneFixture) {
@@ -226,12 +230,12 @@ pub(super) async fn a_full_session_keeps_unread_ends(fixture: &BackplaneFixture)
     let mut kept = Vec::new();
     for number in 0..200 {
         let OpenStreamOutcome::Opened(stream) =
-            replicas.one.open_stream(&id, Some(request(number))).await.unwrap()
+            replicas.one.open_stream(&id, Some(request(number)), WriterEpoch(1)).await.unwrap()
         else {
             break;
         };
         let stream = StreamKey::new(id.clone(), stream);
-        match replicas.one.append(&stream, 1, kilobyte(1), EventKind::Final).await.unwrap() {
+        match replicas.one.append(&stream, WriterEpoch(1), 1, kilobyte(1), EventKind::Final).await.unwrap() {
             AppendOutcome::Stored => kept.push(stream),
             AppendOutcome::Full => break,
             other => panic!("{other:?}"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use refmcp_server::backplane::{
     AppendOutcome, AttachOutcome, BackplaneSettings, CreateOutcome, DeliverOutcome, ExpectOutcome,
     NewSession, OpenStreamOutcome, ParkOutcome, PostKey, PostOutcome, ReadFrom, ReadOutcome, ResponseOutcome,
-    SessionId, SessionRecord, StreamKey, UpdateOutcome, WriterStop,
+    SessionId, SessionRecord, StreamKey, UpdateOutcome, WriterEpoch, WriterStop,
 };
 
 use super::fixture::{BackplaneFixture, Writer, reader, request, text};
@@ -130,10 +130,10 @@ pub(super) async fn a_closed_session_is_unknown_with_all_in_it(fixture: &Backpla
     let one = &replicas.one;
     assert_eq!(one.session(&id).await.unwrap(), None);
     assert_eq!(one.update_session(&id, 1, text("")).await.unwrap(), UpdateOutcome::Unknown);
-    assert_eq!(one.open_stream(&id, None).await.unwrap(), OpenStreamOutcome::Unknown);
+    assert_eq!(one.open_stream(&id, None, WriterEpoch(1)).await.unwrap(), OpenStreamOutcome::Unknown);
     assert_eq!(writer.event(2).await, AppendOutcome::Unknown);
     assert_eq!(one.post(&id, PostKey(1), text("")).await.unwrap(), PostOutcome::Unknown);
-    assert!(!one.forget(&writer.stream).await.unwrap());
+    assert!(!writer.forget(one).await);
     assert_eq!(
         fixture.soon("the end", one.writer_stopped(&writer.stream)).await.unwrap(),
         WriterStop::Unknown
@@ -141,7 +141,7 @@ pub(super) async fn a_closed_session_is_unknown_with_all_in_it(fixture: &Backpla
     assert_eq!(one.cancel(&id, &request(1)).await.unwrap(), 0);
     assert_eq!(one.attach(&writer.stream, ReadFrom::After(0)).await.unwrap(), AttachOutcome::Unknown);
     assert_eq!(reading.try_next().await.unwrap(), ReadOutcome::Unknown);
-    one.detach(&writer.stream).await.unwrap();
+    one.detach(&writer.stream, None).await.unwrap();
     assert_eq!(
         one.expect_response(&id, &request(2), fixture.ticks(1)).await.unwrap(),
         ExpectOutcome::Unknown
@@ -152,11 +152,15 @@ pub(super) async fn a_closed_session_is_unknown_with_all_in_it(fixture: &Backpla
         ResponseOutcome::Unknown
     );
     assert_eq!(one.park(&id, "other", text(""), fixture.ticks(1)).await.unwrap(), ParkOutcome::Unknown);
-    assert_eq!(one.claim(&id, "call").await.unwrap(), None);
+    assert_eq!(one.claim(&id, "call", WriterEpoch(1), None).await.unwrap(), None);
     assert!(one.parked_keys(&id).await.unwrap().is_empty());
 
     fixture.open(&replicas, "a").await;
-    assert_eq!(one.claim(&id, "call").await.unwrap(), None, "a new session has nothing of the old one");
+    assert_eq!(
+        one.claim(&id, "call", WriterEpoch(1), None).await.unwrap(),
+        None,
+        "a new session has nothing of the old one"
+    );
     assert_eq!(one.attach(&writer.stream, ReadFrom::After(0)).await.unwrap(), AttachOutcome::Unknown);
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use refmcp_server::backplane::{
     AppendOutcome, AttachOutcome, BackplaneSettings, EventKind, OpenStreamOutcome, PostKey, PostOutcome,
-    ReadFrom, ReadOutcome, StreamKey, StreamNumber,
+    ReadFrom, ReadOutcome, StreamKey, StreamNumber, WriterEpoch,
 };
 
 use super::fixture::{BackplaneFixture, Writer, drain, kilobyte, numbers, reader, request, text};
@@ -75,8 +75,8 @@ pub(super) async fn nothing_follows_the_end(fixture: &BackplaneFixture) {
 pub(super) async fn a_forgotten_stream_is_answered_once(fixture: &BackplaneFixture) {
     let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
-    assert!(replicas.one.forget(&writer.stream).await.unwrap());
-    assert!(!replicas.other.forget(&writer.stream).await.unwrap());
+    assert!(writer.forget(&replicas.one).await);
+    assert!(!writer.forget(&replicas.other).await);
     assert_eq!(writer.event(1).await, AppendOutcome::Unknown);
     assert_eq!(replicas.one.cancel(&id, &request(1)).await.unwrap(), 0);
     let gone = replicas.one.attach(&writer.stream, ReadFrom::After(0)).await.unwrap();
@@ -84,10 +84,10 @@ pub(super) async fn a_forgotten_stream_is_answered_once(fixture: &BackplaneFixtu
 
     let cancelled = Writer::open(&replicas.one, &id, 3).await;
     assert_eq!(replicas.other.cancel(&id, &request(3)).await.unwrap(), 1);
-    assert!(!replicas.one.forget(&cancelled.stream).await.unwrap());
+    assert!(!cancelled.forget(&replicas.one).await);
     let ended = Writer::open(&replicas.one, &id, 4).await;
     ended.end(1).await;
-    assert!(!replicas.one.forget(&ended.stream).await.unwrap());
+    assert!(!ended.forget(&replicas.one).await);
 }
 
 pub(super) async fn streams_have_a_limit(fixture: &BackplaneFixture) {
@@ -97,16 +97,20 @@ pub(super) async fn streams_have_a_limit(fixture: &BackplaneFixture) {
     let first = Writer::open(&replicas.one, &id, 1).await;
     let second = Writer::open(&replicas.one, &id, 2).await;
     let third = Writer::open(&replicas.one, &id, 3).await;
-    assert_eq!(replicas.other.open_stream(&id, None).await.unwrap(), OpenStreamOutcome::Full);
+    assert_eq!(replicas.other.open_stream(&id, None, WriterEpoch(1)).await.unwrap(), OpenStreamOutcome::Full);
     second.end(1).await;
-    assert_eq!(replicas.other.open_stream(&id, None).await.unwrap(), OpenStreamOutcome::Full, "it is unread");
+    assert_eq!(
+        replicas.other.open_stream(&id, None, WriterEpoch(1)).await.unwrap(),
+        OpenStreamOutcome::Full,
+        "it is unread"
+    );
     let mut reading = reader(&replicas.one, &second.stream, ReadFrom::After(0)).await;
     assert_eq!(numbers(&mut reading).await, (vec![1], ReadOutcome::End));
     Writer::open(&replicas.other, &id, 4).await;
     let gone = replicas.one.attach(&second.stream, ReadFrom::After(0)).await.unwrap();
     assert_eq!(gone, AttachOutcome::Gone { request: Some(request(2)) });
     assert_eq!(first.event(1).await, AppendOutcome::Stored);
-    assert!(replicas.one.forget(&third.stream).await.unwrap());
+    assert!(third.forget(&replicas.one).await);
     Writer::open(&replicas.other, &id, 5).await;
 }
 
@@ -145,9 +149,10 @@ pub(super) async fn the_get_stream_has_no_single_writer(fixture: &BackplaneFixtu
     let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let standing = StreamKey::get_stream(id.clone());
     replicas.one.post(&id, PostKey(1), text("a")).await.unwrap();
-    let appended = replicas.one.append(&standing, 2, text("b"), EventKind::Final).await.unwrap();
+    let appended =
+        replicas.one.append(&standing, WriterEpoch(1), 2, text("b"), EventKind::Final).await.unwrap();
     assert_eq!(appended, AppendOutcome::Unknown);
-    assert!(!replicas.one.forget(&standing).await.unwrap());
+    assert!(!replicas.one.forget(&standing, WriterEpoch::default()).await.unwrap());
     let mut reading = reader(&replicas.one, &standing, ReadFrom::After(0)).await;
     assert_eq!(numbers(&mut reading).await, (vec![1], ReadOutcome::Nothing));
 }

@@ -1,5 +1,6 @@
 //! Fixtures: an endpoint on a port, and clients of both lifecycles.
 
+pub(crate) mod faulty_backplane;
 pub(crate) mod http1;
 pub(crate) mod tools;
 pub(crate) mod websocket_frames;

@@ -10,8 +10,8 @@ use super::{ReplyTo, ServerEngine, read_params};
 use crate::engine::FastHash;
 use crate::engine::report::ReportFindings;
 use crate::engine::{
-    CallFailure, CallId, Dispatch, DuplicateIds, ExchangeId, HandlerOutcome, Output, Policy, ReplayState,
-    RequestStateUse, SharedOutput,
+    CallFailure, CallId, Dispatch, DuplicateIds, ExchangeId, FactsChange, HandlerOutcome, Output, Policy,
+    ReplayState, RequestStateUse, SharedOutput,
 };
 use crate::jsonrpc::{Notification, ParamSpans, ProgressToken, Request, RequestId, RpcError, excerpt};
 use crate::model::{LogLevel, ServerResult, SubscribeParams};
@@ -27,7 +27,7 @@ pub(super) struct Call {
     pub(super) method: Method,
     pub(super) peer: Arc<Peer>,
     pub(super) params: Arc<str>,
-    spans: ParamSpans,
+    pub(super) spans: ParamSpans,
     pub(super) meta: Option<Arc<str>>,
     pub(super) progress_token: Option<ProgressToken>,
     pub(super) log_level: Option<LogLevel>,
@@ -35,6 +35,8 @@ pub(super) struct Call {
     pub(super) round: u32,
     /// Requests to the client that have no response yet.
     pub(super) open_requests: usize,
+    /// Other processes may go on with it while it waits, so it has to be claimed before it runs again.
+    pub(super) is_parked: bool,
     /// Log messages of this call that the client has seen, and how many the present run has made:
     /// a handler that runs again does not repeat itself.
     pub(super) logs_seen: u32,
@@ -104,7 +106,7 @@ impl Calls {
         self.by_id.contains_key(id)
     }
 
-    fn open(&mut self, call: Call) -> CallId {
+    pub(super) fn open(&mut self, call: Call) -> CallId {
         let number = CallId(self.next);
         self.next += 1;
         *self.by_id.entry(call.to.id.clone()).or_default() += 1;
@@ -171,6 +173,7 @@ impl ServerEngine {
             replay: carried.replay.map_or_else(|| self.empty_replay.clone(), Arc::new),
             round: carried.round,
             open_requests: 0,
+            is_parked: false,
             logs_seen: carried.logs,
             logs_made: 0,
             progress: carried.progress,
@@ -287,10 +290,12 @@ impl ServerEngine {
             _ => return,
         };
         let Ok(SubscribeParams { uri, .. }) = read_params(Some(&call.params)) else { return };
-        let changed =
-            if subscribes { self.subscriptions.insert(uri) } else { self.subscriptions.remove(&uri) };
-        if changed {
-            self.share_facts();
+        if subscribes {
+            if self.subscriptions.insert(uri.clone()) {
+                self.share_change(|| FactsChange::Subscribed(uri));
+            }
+        } else if self.subscriptions.remove(&uri) {
+            self.share_change(|| FactsChange::Unsubscribed(uri));
         }
     }
 
@@ -350,6 +355,24 @@ impl ServerEngine {
             self.flush_batch(batch);
         }
         self.end_exchange_if_idle(call.to.exchange);
+    }
+
+    /// Drops a call that another process goes on with: its client hears of it from there.
+    pub fn abandon(&mut self, number: CallId) {
+        let Some(call) = self.calls.close(number) else { return };
+        self.outputs.push_back(Output::Cancel(number));
+        self.end_exchange_if_idle(call.to.exchange);
+    }
+
+    /// Leaves calls that wait and are parked to the other processes of the session, since this one stops. Gives their
+    /// exchanges: what is sent there goes on.
+    pub fn leave_parked(&mut self, is_parked: impl Fn(CallId) -> bool) -> Vec<ExchangeId> {
+        let numbers = self.calls.numbers(|call| call.is_parked && call.open_requests > 0);
+        let left = numbers.into_iter().filter(|number| is_parked(*number)).filter_map(|number| {
+            self.drop_server_requests(number);
+            Some(self.calls.close(number)?.to.exchange)
+        });
+        left.collect()
     }
 
     /// The client has disconnected from an exchange. That cancels its stateless requests, because their responses can no

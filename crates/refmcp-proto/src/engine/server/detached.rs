@@ -7,10 +7,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::ServerEngine;
+use super::calls::Call;
 use super::input_rounds::check_requests;
+use super::{ReplyTo, ServerEngine};
 use crate::engine::{
-    CallFailure, CallId, Dispatch, EngineConfig, ExchangeId, HandlerOutcome, InputOutcome, ReplayState,
+    CallFailure, CallId, Dispatch, EngineConfig, ExchangeId, HandlerOutcome, InputOutcome, Output,
+    ReplayState,
 };
 use crate::jsonrpc::{Params, ProgressToken, RequestId, RpcError};
 use crate::model::{InputRequest, LogLevel, ServerResult};
@@ -30,6 +32,13 @@ pub struct DetachedCall {
     log_level: Option<LogLevel>,
     replay: Arc<ReplayState>,
     round: u32,
+    /// Log messages and the progress that the client has seen.
+    #[serde(default)]
+    logs: u32,
+    #[serde(default)]
+    progress: Option<f64>,
+    /// Counts the changes of its state.
+    version: u32,
     state: DetachedState,
 }
 
@@ -54,30 +63,97 @@ impl ServerEngine {
         self.calls.get(number).filter(|call| call.open_requests == 0)?;
         let call = self.calls.close(number)?;
         self.respond(&call.to, call.peer.rules(), result);
-        Some(DetachedCall {
-            id: call.to.id,
-            method: call.method.name().to_owned(),
+        Some(DetachedCall::of(&call, DetachedState::Working))
+    }
+
+    /// Goes on with a call of another engine of this session, on this exchange: its handler runs again. A call that is not
+    /// to run is ignored.
+    pub fn resume_call(&mut self, exchange: ExchangeId, call: DetachedCall) {
+        if call.state != DetachedState::Working {
+            return;
+        }
+        let number = self.calls.open(Call {
+            to: ReplyTo { exchange, id: call.id.clone(), batch: None },
+            method: call.method(&self.config),
+            spans: Params::of_text(Some(&call.params)).spans(),
+            peer: call.peer,
             params: call.params,
             meta: call.meta,
-            peer: call.peer,
             progress_token: call.progress_token,
             log_level: call.log_level,
             replay: call.replay,
             round: call.round,
-            state: DetachedState::Working,
-        })
+            open_requests: 0,
+            is_parked: false,
+            logs_seen: call.logs,
+            logs_made: 0,
+            progress: call.progress,
+        });
+        if let Some(call) = self.calls.get(number) {
+            self.outputs.push_back(Output::Run(call.dispatch(number, None)));
+        }
+    }
+}
+
+/// A call that waits for responses of the client, as data with which any engine of the session can go on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ParkedCall {
+    call: DetachedCall,
+    /// The ids of its requests to the client, with the keys of its handler.
+    requests: Vec<(RequestId, String)>,
+}
+
+impl ParkedCall {
+    pub(super) fn new(
+        call: &Call,
+        requests: &[(String, InputRequest)],
+        ids: impl IntoIterator<Item = RequestId>,
+    ) -> Self {
+        let keys = requests.iter().map(|(key, _)| key.clone());
+        let state = DetachedState::InputRequired(requests.iter().cloned().collect());
+        Self { call: DetachedCall::of(call, state), requests: ids.into_iter().zip(keys).collect() }
+    }
+
+    /// Takes the response to one of its requests. Others are ignored.
+    pub fn respond(&mut self, id: &RequestId, outcome: InputOutcome) {
+        if let Some((_, key)) = self.requests.iter().find(|(known, _)| known == id) {
+            self.call.respond(key, outcome);
+        }
+    }
+
+    /// The call, which is to run once all of its requests have responses.
+    pub fn into_call(self) -> DetachedCall {
+        self.call
     }
 }
 
 impl DetachedCall {
+    fn of(call: &Call, state: DetachedState) -> Self {
+        Self {
+            id: call.to.id.clone(),
+            method: call.method.name().to_owned(),
+            params: call.params.clone(),
+            meta: call.meta.clone(),
+            peer: call.peer.clone(),
+            progress_token: call.progress_token.clone(),
+            log_level: call.log_level,
+            replay: call.replay.clone(),
+            round: call.round,
+            logs: call.logs_seen,
+            progress: call.progress,
+            version: 0,
+            state,
+        }
+    }
+
     /// What has become of it.
     pub fn state(&self) -> &DetachedState {
         &self.state
     }
 
-    /// How often its handler has run with all of its input.
-    pub fn round(&self) -> u32 {
-        self.round
+    /// Counts the changes of its state: responses, and what runs of its handler ended with.
+    pub fn version(&self) -> u32 {
+        self.version
     }
 
     /// The call for its handler, as often as it is to run; `None` while it is not.
@@ -118,6 +194,7 @@ impl DetachedCall {
             }
         };
         self.state = state;
+        self.version += 1;
     }
 
     /// Takes the response to an input request; `false` when it has no such request. With the last one, the handler is to
@@ -130,6 +207,7 @@ impl DetachedCall {
             self.round += 1;
         }
         Arc::make_mut(&mut self.replay).responses.insert(key, outcome);
+        self.version += 1;
         true
     }
 

@@ -49,22 +49,43 @@ impl SessionFacts {
     pub(super) fn opening(peer: &Peer, log_level: LogLevel) -> Self {
         Self { peer: peer.clone(), ready: false, log_level, subscriptions: BTreeSet::new() }
     }
+}
 
-    /// These facts with the changes that another engine has made since `base`. Of two changes of one value, the other's
-    /// is kept.
-    #[must_use]
-    pub fn merge(mut self, base: &Self, other: &Self) -> Self {
-        self.ready |= other.ready;
-        if other.peer != base.peer {
-            self.peer = other.peer.clone();
+/// A change of a session's facts. Engines of one session tell changes and not all facts, so that none undoes what another
+/// has changed meanwhile. Making a change twice is making it once.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FactsChange {
+    /// The client has sent `initialize`.
+    Initialized {
+        /// The client, with the revision that was agreed on.
+        peer: Box<Peer>,
+        /// The log level, if the session has none yet.
+        log_level: LogLevel,
+    },
+    /// The client has sent `initialized`.
+    Ready,
+    /// The log level was set.
+    LogLevel(LogLevel),
+    /// The client has subscribed to a resource.
+    Subscribed(String),
+    /// The client has ended a subscription.
+    Unsubscribed(String),
+}
+
+impl FactsChange {
+    /// Makes the change. Before `initialize` there are no facts, and no other change.
+    pub fn apply(&self, facts: &mut Option<SessionFacts>) {
+        match (self, facts) {
+            (Self::Initialized { peer, .. }, Some(facts)) => facts.peer.clone_from(peer),
+            (Self::Initialized { peer, log_level }, none) => {
+                *none = Some(SessionFacts::opening(peer, *log_level));
+            }
+            (_, None) => {}
+            (Self::Ready, Some(facts)) => facts.ready = true,
+            (Self::LogLevel(level), Some(facts)) => facts.log_level = *level,
+            (Self::Subscribed(uri), Some(facts)) => drop(facts.subscriptions.insert(uri.clone())),
+            (Self::Unsubscribed(uri), Some(facts)) => drop(facts.subscriptions.remove(uri)),
         }
-        if other.log_level != base.log_level {
-            self.log_level = other.log_level;
-        }
-        self.subscriptions
-            .retain(|uri| other.subscriptions.contains(uri) || !base.subscriptions.contains(uri));
-        self.subscriptions.extend(other.subscriptions.difference(&base.subscriptions).cloned());
-        self
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{ReplyTo, ServerEngine, SessionFacts, read_params};
+use super::{FactsChange, ReplyTo, ServerEngine, SessionFacts, read_params};
 use crate::engine::report::ReportFindings;
 use crate::engine::{EarlyRequests, ExchangeId, Policy};
 use crate::jsonrpc::{Message, Params, Request, RequestId, RpcError, excerpt};
@@ -81,7 +81,8 @@ impl ServerEngine {
         let mut result = InitializeResult::new(revision.as_str(), offered, server_info);
         result.instructions.clone_from(&self.config.instructions);
         self.set_peer(now, peer.clone());
-        self.share_facts();
+        let log_level = self.log_level;
+        self.share_change(|| FactsChange::Initialized { peer: Box::new(Peer::clone(&peer)), log_level });
         self.respond(to, peer.rules(), result.into());
         Ok(())
     }
@@ -143,7 +144,7 @@ impl ServerEngine {
             ),
             Phase::Opening(_) => {
                 self.set_ready();
-                self.share_facts();
+                self.share_change(|| FactsChange::Ready);
                 self.serve_early_requests(now);
             }
         }

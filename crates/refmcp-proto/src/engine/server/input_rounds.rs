@@ -12,10 +12,11 @@ use serde_json::Value;
 
 use super::ServerEngine;
 use super::calls::input_closed_error;
+use super::detached::ParkedCall;
 use crate::engine::report::ReportFindings;
 use crate::engine::{
     CallFailure, CallId, EngineConfig, InputOutcome, KeyedInputRequest, MessageKind, MessageTarget, Output,
-    ReplayState, SharedOutput,
+    ReplayState, SharedOutput, WaitingCall,
 };
 use crate::jsonrpc::{RequestId, Response, RpcError, encode, excerpt};
 use crate::model::{CancelledParams, InputRequest, InputRequiredResult};
@@ -64,6 +65,11 @@ impl ServerRequests {
     pub(super) fn new_id(&mut self) -> RequestId {
         self.next += 1;
         RequestId::Integer(self.next)
+    }
+
+    /// The next so many ids.
+    fn next_ids(&self, count: usize) -> impl Iterator<Item = RequestId> + use<> {
+        (self.next + 1..).take(count).map(RequestId::Integer)
     }
 
     pub(super) fn deadline(&self) -> Option<Timestamp> {
@@ -130,11 +136,23 @@ impl ServerEngine {
         }
         let Some(call) = self.calls.get_mut(number) else { return };
         call.open_requests = requests.len();
-        let (to, request_id) = (MessageTarget::Exchange(call.to.exchange), call.to.id.clone());
+        // A batch is answered as a whole, and what is forwarded is under way at another server: both stay here.
+        call.is_parked = self.config.shares_sessions() && !self.config.forwards && call.to.batch.is_none();
+        let to = MessageTarget::Exchange(call.to.exchange);
+        let within = self.config.timeouts.client_response;
+        if self.config.shares_sessions() {
+            let ids: Vec<RequestId> = self.server_requests.next_ids(requests.len()).collect();
+            let parked = || Box::new(ParkedCall::new(call, &requests, ids.iter().cloned()));
+            let call = WaitingCall {
+                number,
+                exchange: call.to.exchange,
+                id: call.to.id.clone(),
+                parked: call.is_parked.then(parked),
+            };
+            self.share(SharedOutput::Expect { ids, within, call: Some(call) });
+        }
         for (key, mut request) in requests {
-            let within = self.config.timeouts.client_response;
             let id = self.server_requests.open(OpenRequest { call: number, key, until: now + within });
-            self.share(SharedOutput::Expect { id: id.clone(), within, call: Some(request_id.clone()) });
             downgrade::set_elicitation_id(&mut request, &id);
             self.send(to, MessageKind::Request, |json| {
                 encode::request(json, &id, request.method(), &request.params())
@@ -195,6 +213,14 @@ impl ServerEngine {
         }
     }
 
+    /// The epoch of the engine that made a request to the client, if an engine did.
+    pub fn epoch_of_request(id: &RequestId) -> Option<u32> {
+        match id {
+            RequestId::Integer(number) => u32::try_from(*number >> COUNT_BITS).ok(),
+            RequestId::Digits(_) | RequestId::Text(_) => None,
+        }
+    }
+
     /// Reports a response to a request that the server never made.
     pub fn report_unknown_response(&mut self, id: &RequestId) {
         let id = excerpt(&id.to_string());
@@ -214,6 +240,16 @@ impl ServerEngine {
 
     fn run_again(&mut self, number: CallId) {
         let Some(call) = self.calls.get_mut(number) else { return };
+        if call.is_parked {
+            return self.share(SharedOutput::Claim(number));
+        }
+        self.run_claimed(number);
+    }
+
+    /// Runs a call again that has all of its input, once this process has claimed it.
+    pub fn run_claimed(&mut self, number: CallId) {
+        let Some(call) = self.calls.get_mut(number) else { return };
+        call.is_parked = false;
         call.round += 1;
         call.logs_made = 0;
         let dispatch = call.dispatch(number, None);
@@ -247,6 +283,13 @@ impl ServerEngine {
         for number in self.server_requests.of(call) {
             self.server_requests.close(number);
             self.send_cancelled(number, call, why);
+        }
+    }
+
+    /// Expects no more responses to the requests of a call.
+    pub(super) fn drop_server_requests(&mut self, call: CallId) {
+        for number in self.server_requests.of(call) {
+            self.server_requests.close(number);
         }
     }
 

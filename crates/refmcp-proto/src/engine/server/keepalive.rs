@@ -60,7 +60,9 @@ impl ServerEngine {
         let id = self.server_requests.new_id();
         let within = self.config.timeouts.pong;
         self.keepalive.ping = Some((id.clone(), now + within));
-        self.share(SharedOutput::Expect { id: id.clone(), within, call: None });
+        // The response may arrive at another process, and is then no message of the client here.
+        self.keepalive.last_message = Some(now);
+        self.share(SharedOutput::Expect { ids: vec![id.clone()], within, call: None });
         self.send(MessageTarget::Session, MessageKind::Request, |json| {
             encode::request(json, &id, ServerMethod::Ping.name(), &JsonObject::new())
         });

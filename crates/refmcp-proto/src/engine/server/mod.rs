@@ -45,8 +45,8 @@ use crate::rule::Rule;
 use crate::time::Timestamp;
 use batches::{BatchId, Batches};
 use calls::Calls;
-pub use detached::{DetachedCall, DetachedState};
-pub use facts::{ResumeError, SessionFacts};
+pub use detached::{DetachedCall, DetachedState, ParkedCall};
+pub use facts::{FactsChange, ResumeError, SessionFacts};
 use handshake::{EarlyRequest, Phase};
 use input_rounds::ServerRequests;
 use keepalive::Keepalive;
@@ -62,7 +62,8 @@ use subscriptions::Listener;
 /// [`session_changed`](Self::session_changed), [`tick`](Self::tick),
 /// [`close_exchange`](Self::close_exchange), [`wind_down`](Self::wind_down).
 /// Where other processes serve the same session: [`resume`](Self::resume), [`adopt`](Self::adopt) facts,
-/// [`deliver`](Self::deliver) a response, [`cancel_request`](Self::cancel_request).
+/// [`deliver`](Self::deliver) a response, [`cancel_request`](Self::cancel_request), [`run_claimed`](Self::run_claimed),
+/// [`abandon`](Self::abandon) or [`resume_call`](Self::resume_call) a call that waited for input.
 /// Out: [`poll`](Self::poll) until it is empty, and call [`tick`](Self::tick) at [`deadline`](Self::deadline).
 #[derive(Debug)]
 pub struct ServerEngine {
@@ -272,11 +273,9 @@ impl ServerEngine {
     }
 
     /// The same of facts that have changed.
-    fn share_facts(&mut self) {
-        if self.config.shares_sessions()
-            && let Some(facts) = self.facts()
-        {
-            self.share(SharedOutput::Facts(Box::new(facts)));
+    fn share_change(&mut self, change: impl FnOnce() -> FactsChange) {
+        if self.config.shares_sessions() {
+            self.share(SharedOutput::Facts(change()));
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::io::{ExchangeId, Output, Responded};
 use super::handshake::Phase;
 use super::request_meta::{self, is_misplaced, log_level, missing_request_meta, progress_token};
-use super::{ReplyTo, ServerEngine};
+use super::{FactsChange, ReplyTo, ServerEngine};
 use crate::engine::message_checks;
 use crate::engine::report::ReportFindings;
 use crate::finding::Finding;
@@ -180,7 +180,7 @@ impl ServerEngine {
                 self.refuse(&rule::LOG_02, error, "send params.level with a level of syslog")
             })?;
             if std::mem::replace(&mut self.log_level, params.level) != params.level {
-                self.share_facts();
+                self.share_change(|| FactsChange::LogLevel(params.level));
             }
             if !self.config.forwards {
                 self.respond(to, self.rules(), EmptyResult::default().into());

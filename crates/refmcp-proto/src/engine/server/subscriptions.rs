@@ -54,6 +54,12 @@ impl ServerEngine {
         }
     }
 
+    /// The resources whose changes the client has subscribed to, in the session or on a `subscriptions/listen` stream.
+    pub fn watched_resources(&self) -> impl Iterator<Item = &str> {
+        let filters = self.listeners.iter().flat_map(|listener| &listener.filter.resource_subscriptions);
+        self.subscriptions.iter().chain(filters.flatten()).map(String::as_str)
+    }
+
     fn session_wants(&self, change: &Change) -> bool {
         let capabilities = &self.config.capabilities;
         let announced = match change {

@@ -10,7 +10,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::backplane::{
-    AppendOutcome, AttachOutcome, Event, EventKind, PostKey, ReadFrom, ReadOutcome, ReaderToken, WriterStop,
+    AppendOutcome, AttachOutcome, Event, EventKind, PostKey, ReadFrom, ReadOutcome, ReaderToken, WriterEpoch,
+    WriterStop,
 };
 
 /// What an event costs besides its bytes.
@@ -26,6 +27,7 @@ const BATCH_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) request: Option<RequestId>,
+    pub(super) writer: WriterEpoch,
     /// How many events are no longer here.
     gone: u64,
     events: VecDeque<Kept>,
@@ -77,9 +79,10 @@ pub(super) fn id_bytes(id: &RequestId) -> usize {
 }
 
 impl Log {
-    pub(super) fn new(request: Option<RequestId>) -> Self {
+    pub(super) fn new(request: Option<RequestId>, writer: WriterEpoch) -> Self {
         Self {
             request,
+            writer,
             gone: 0,
             events: VecDeque::new(),
             bytes: 0,
@@ -118,7 +121,10 @@ impl Log {
     }
 
     /// Why an event with this number cannot be added; `None` when it can.
-    pub(super) fn refusal(&self, seq: u64) -> Option<AppendOutcome> {
+    pub(super) fn refusal(&self, writer: WriterEpoch, seq: u64) -> Option<AppendOutcome> {
+        if writer != self.writer {
+            return Some(AppendOutcome::Fenced);
+        }
         let last = self.last();
         if (1..=last).contains(&seq) {
             return Some(AppendOutcome::Already);
@@ -214,9 +220,11 @@ impl Log {
         AttachOutcome::Reading { reader: ReaderToken(self.reader), after, missed }
     }
 
-    pub(super) fn detach(&mut self) {
-        self.away = true;
-        self.news.notify_waiters();
+    pub(super) fn detach(&mut self, reader: Option<ReaderToken>) {
+        if reader.is_none_or(|reader| reader.0 == self.reader) {
+            self.away = true;
+            self.news.notify_waiters();
+        }
     }
 
     pub(super) fn read(&mut self, reader: ReaderToken, after: u64) -> ReadOutcome {

@@ -29,10 +29,10 @@ use tokio::sync::futures::OwnedNotified;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    AppendOutcome, AttachOutcome, Backplane, BackplaneSettings, CreateOutcome, DeliverOutcome, EventKind,
-    ExpectOutcome, NewSession, OnceOutcome, OpenStreamOutcome, ParkOutcome, PostKey, PostOutcome, ReadFrom,
-    ReadOutcome, ReaderToken, ResponseOutcome, Result, SessionId, SessionRecord, StreamKey, TopicChanges,
-    UpdateOutcome, WriterStop,
+    AppendOutcome, AttachOutcome, Backplane, BackplaneSettings, ClaimedCall, CreateOutcome, DeliverOutcome,
+    EventKind, ExpectOutcome, NewSession, OnceOutcome, OpenStreamOutcome, ParkOutcome, PostKey, PostOutcome,
+    ReadFrom, ReadOutcome, ReaderToken, ResponseOutcome, Result, SessionId, SessionRecord, StreamKey,
+    StreamNumber, TopicChanges, UpdateOutcome, WriterEpoch, WriterStop,
 };
 use slots::{Added, Slot};
 use store::Sessions;
@@ -116,22 +116,24 @@ impl Backplane for MemoryBackplane {
         &self,
         session: &SessionId,
         request: Option<RequestId>,
+        writer: WriterEpoch,
     ) -> Result<OpenStreamOutcome> {
-        let opened = self
-            .sessions
-            .with_room(session, OpenStreamOutcome::Full, |session, _| session.open_stream(request.as_ref()));
+        let opened = self.sessions.with_room(session, OpenStreamOutcome::Full, |session, _| {
+            session.open_stream(request.as_ref(), writer)
+        });
         Ok(opened.unwrap_or(OpenStreamOutcome::Unknown))
     }
 
     async fn append(
         &self,
         stream: &StreamKey,
+        writer: WriterEpoch,
         seq: u64,
         event: Bytes,
         kind: EventKind,
     ) -> Result<AppendOutcome> {
         let appended = self.sessions.with_room(&stream.session, AppendOutcome::Full, |session, now| {
-            session.append(stream.number, seq, &event, kind, now)
+            session.append(stream.number, writer, seq, &event, kind, now)
         });
         Ok(appended.unwrap_or(AppendOutcome::Unknown))
     }
@@ -143,8 +145,9 @@ impl Backplane for MemoryBackplane {
         Ok(posted.unwrap_or(PostOutcome::Unknown))
     }
 
-    async fn forget(&self, stream: &StreamKey) -> Result<bool> {
-        let forgotten = self.sessions.used(&stream.session, |session, _| session.forget(stream.number));
+    async fn forget(&self, stream: &StreamKey, writer: WriterEpoch) -> Result<bool> {
+        let forgotten =
+            self.sessions.used(&stream.session, |session, _| session.forget(stream.number, writer));
         Ok(forgotten.unwrap_or(false))
     }
 
@@ -187,8 +190,8 @@ impl Backplane for MemoryBackplane {
         Ok(())
     }
 
-    async fn detach(&self, stream: &StreamKey) -> Result<()> {
-        self.sessions.found(&stream.session, |session, _| session.detach(stream.number));
+    async fn detach(&self, stream: &StreamKey, reader: Option<ReaderToken>) -> Result<()> {
+        self.sessions.found(&stream.session, |session, _| session.detach(stream.number, reader));
         Ok(())
     }
 
@@ -232,7 +235,7 @@ impl Backplane for MemoryBackplane {
     async fn wait_response(&self, session: &SessionId, request: &RequestId) -> Result<ResponseOutcome> {
         loop {
             let found = self.sessions.awaited(session, |session, now| {
-                if let Some(body) = session.take_slot(|session| &mut session.responses, request, now) {
+                if let Some(body) = session.responses.read(request, now) {
                     return Ok(ResponseOutcome::Body(body));
                 }
                 match session.responses.next_fill(request, now) {
@@ -275,10 +278,15 @@ impl Backplane for MemoryBackplane {
         Ok(self.sessions.used(session, |session, now| session.parked.get(&call.into(), now)).flatten())
     }
 
-    async fn claim(&self, session: &SessionId, call: &str) -> Result<Option<Bytes>> {
-        let claimed = self.sessions.used(session, |session, now| {
-            session.take_slot(|session| &mut session.parked, &call.into(), now)
-        });
+    async fn claim(
+        &self,
+        session: &SessionId,
+        call: &str,
+        claimant: WriterEpoch,
+        stream: Option<StreamNumber>,
+    ) -> Result<Option<ClaimedCall>> {
+        let claimed =
+            self.sessions.used(session, |session, now| session.claim(&call.into(), claimant, stream, now));
         Ok(claimed.flatten())
     }
 

@@ -14,8 +14,9 @@ use super::later;
 use super::log::{self, Log};
 use super::slots::{Added, Slot, Slots};
 use crate::backplane::{
-    AppendOutcome, AttachOutcome, BackplaneSettings, EventKind, NewSession, OpenStreamOutcome, PostKey,
-    PostOutcome, ReadFrom, ReadOutcome, ReaderToken, SessionRecord, StreamNumber, UpdateOutcome,
+    AppendOutcome, AttachOutcome, BackplaneSettings, ClaimedCall, EventKind, NewSession, OpenStreamOutcome,
+    PostKey, PostOutcome, ReadFrom, ReadOutcome, ReaderToken, SessionRecord, StreamNumber, UpdateOutcome,
+    WriterEpoch,
 };
 
 /// What a session costs besides what is kept in it.
@@ -158,7 +159,11 @@ impl Session {
         Ok(UpdateOutcome::Updated(self.record.version))
     }
 
-    pub(super) fn open_stream(&mut self, request: Option<&RequestId>) -> Result<OpenStreamOutcome, NoRoom> {
+    pub(super) fn open_stream(
+        &mut self,
+        request: Option<&RequestId>,
+        writer: WriterEpoch,
+    ) -> Result<OpenStreamOutcome, NoRoom> {
         let standing = usize::from(self.streams.contains_key(&StreamNumber::GET));
         if self.streams.len() - standing >= self.settings.streams && self.bury_read_out() == 0 {
             return Ok(OpenStreamOutcome::Full);
@@ -166,13 +171,14 @@ impl Session {
         self.take(log::cost(request))?;
         let number = StreamNumber(self.next);
         self.next += 1;
-        self.streams.insert(number, Log::new(request.cloned()));
+        self.streams.insert(number, Log::new(request.cloned(), writer));
         Ok(OpenStreamOutcome::Opened(number))
     }
 
     pub(super) fn append(
         &mut self,
         number: StreamNumber,
+        writer: WriterEpoch,
         seq: u64,
         event: &Bytes,
         kind: EventKind,
@@ -185,7 +191,7 @@ impl Session {
             let ended = self.tombstones.contains_key(&number);
             return Ok(if ended { AppendOutcome::Ended } else { AppendOutcome::Unknown });
         };
-        if let Some(refusal) = log.refusal(seq) {
+        if let Some(refusal) = log.refusal(writer, seq) {
             return Ok(refusal);
         }
         if !self.make_room_in(number, event)? {
@@ -212,11 +218,11 @@ impl Session {
 
     /// The GET stream costs nothing extra: every session has paid for one.
     fn standing(&mut self) -> &mut Log {
-        self.streams.entry(StreamNumber::GET).or_insert_with(|| Log::new(None))
+        self.streams.entry(StreamNumber::GET).or_insert_with(|| Log::new(None, WriterEpoch::default()))
     }
 
-    pub(super) fn forget(&mut self, number: StreamNumber) -> bool {
-        let running = self.stream(number).is_some_and(|log| log.stop().is_none());
+    pub(super) fn forget(&mut self, number: StreamNumber, writer: WriterEpoch) -> bool {
+        let running = self.stream(number).is_some_and(|log| log.stop().is_none() && log.writer == writer);
         if !running || number == StreamNumber::GET {
             return false;
         }
@@ -264,9 +270,9 @@ impl Session {
         self.streams.get(&number)
     }
 
-    pub(super) fn detach(&mut self, number: StreamNumber) {
+    pub(super) fn detach(&mut self, number: StreamNumber, reader: Option<ReaderToken>) {
         if let Some(log) = self.streams.get_mut(&number) {
-            log.detach();
+            log.detach(reader);
         }
     }
 
@@ -320,16 +326,23 @@ impl Session {
         Ok(added)
     }
 
-    /// Takes the value of a slot.
-    pub(super) fn take_slot(
+    /// Gives a parked call, and its stream where it has one, to a claimant.
+    pub(super) fn claim(
         &mut self,
-        slots: fn(&mut Self) -> &mut Slots,
-        key: &RequestId,
+        call: &RequestId,
+        claimant: WriterEpoch,
+        stream: Option<StreamNumber>,
         now: Instant,
-    ) -> Option<Bytes> {
-        let value = slots(self).take(key, now)?;
-        self.give(value.len());
-        Some(value)
+    ) -> Option<ClaimedCall> {
+        let mut log = match stream {
+            Some(number) => Some(self.streams.get_mut(&number).filter(|log| log.stop().is_none())?),
+            None => None,
+        };
+        let state = self.parked.claim(call, claimant, now)?;
+        if let Some(log) = &mut log {
+            log.writer = claimant;
+        }
+        Some(ClaimedCall { state, last: log.map_or(0, |log| log.last()) })
     }
 
     /// Makes room of this size or as much as can be; gives how much it was.

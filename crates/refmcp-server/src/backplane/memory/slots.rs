@@ -1,5 +1,5 @@
-//! Slots: each has a key and one value, which is there at once or comes later, and is taken once. Responses to server
-//! requests come later; detached calls are there.
+//! Slots: each has a key and one value, which is there at once or comes later. Responses to server requests come later, and
+//! are read; parked calls are there, and one claimant takes each.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::log::id_bytes;
+use crate::backplane::WriterEpoch;
 
 /// Bytes that a slot costs besides its key and value.
 const SLOT: usize = 128;
@@ -36,7 +37,8 @@ pub(super) struct Slot {
 enum SlotValue {
     Awaited,
     Filled(Bytes),
-    Taken,
+    /// It was read, or taken by a claimant.
+    Taken(Bytes, Option<WriterEpoch>),
 }
 
 /// What became of a new slot.
@@ -65,15 +67,15 @@ impl Slot {
         match self.value {
             SlotValue::Awaited => now >= self.deadline,
             SlotValue::Filled(_) => false,
-            SlotValue::Taken => true,
+            SlotValue::Taken(..) => true,
         }
     }
 
     /// Bytes that it costs under this key.
     pub(super) fn cost(&self, key: &RequestId) -> usize {
         let value = match &self.value {
-            SlotValue::Filled(value) => value.len(),
-            SlotValue::Awaited | SlotValue::Taken => 0,
+            SlotValue::Filled(value) | SlotValue::Taken(value, _) => value.len(),
+            SlotValue::Awaited => 0,
         };
         SLOT + id_bytes(key) + value
     }
@@ -94,7 +96,7 @@ impl Slots {
             freed += self.sweep(now);
         }
         if self.slots.len() >= most {
-            // A key without a value may go: it guards against retries, which come soon or not at all.
+            // One that is over may go: it is kept for retries, which come soon or not at all.
             let over = self.slots.iter().filter(|(_, slot)| slot.is_over(now));
             let oldest = over.min_by_key(|(_, slot)| slot.remembered).map(|(key, _)| key.clone());
             freed += oldest.map_or(0, |key| self.remove(&key));
@@ -124,18 +126,32 @@ impl Slots {
         }
     }
 
-    /// The value.
+    /// The value, unless it was taken.
     pub(super) fn get(&self, key: &RequestId, now: Instant) -> Option<Bytes> {
         match &self.known(key, now)?.value {
             SlotValue::Filled(value) => Some(value.clone()),
-            SlotValue::Awaited | SlotValue::Taken => None,
+            SlotValue::Awaited | SlotValue::Taken(..) => None,
         }
     }
 
-    /// Takes the value; its key stays known.
-    pub(super) fn take(&mut self, key: &RequestId, now: Instant) -> Option<Bytes> {
-        let value = self.get(key, now)?;
-        self.slots.get_mut(key)?.value = SlotValue::Taken;
+    /// The value, however often it is read.
+    pub(super) fn read(&mut self, key: &RequestId, now: Instant) -> Option<Bytes> {
+        let slot = self.slots.get_mut(key).filter(|slot| now < slot.remembered)?;
+        let (SlotValue::Filled(value) | SlotValue::Taken(value, _)) = &slot.value else { return None };
+        let value = value.clone();
+        slot.value = SlotValue::Taken(value.clone(), None);
+        Some(value)
+    }
+
+    /// The value, for the first claimant; its key stays known.
+    pub(super) fn claim(&mut self, key: &RequestId, claimant: WriterEpoch, now: Instant) -> Option<Bytes> {
+        let slot = self.slots.get_mut(key).filter(|slot| now < slot.remembered)?;
+        let value = match &slot.value {
+            SlotValue::Filled(value) => value.clone(),
+            SlotValue::Taken(value, by) if *by == Some(claimant) => value.clone(),
+            SlotValue::Awaited | SlotValue::Taken(..) => return None,
+        };
+        slot.value = SlotValue::Taken(value.clone(), Some(claimant));
         Some(value)
     }
 

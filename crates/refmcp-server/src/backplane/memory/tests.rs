@@ -17,14 +17,14 @@ async fn session(memory: &MemoryBackplane, name: &str) -> SessionId {
 }
 
 async fn stream(memory: &MemoryBackplane, session: &SessionId) -> StreamKey {
-    match memory.open_stream(session, Some(RequestId::Integer(7))).await.unwrap() {
+    match memory.open_stream(session, Some(RequestId::Integer(7)), WriterEpoch(0)).await.unwrap() {
         OpenStreamOutcome::Opened(number) => StreamKey::new(session.clone(), number),
         refused => panic!("{refused:?}"),
     }
 }
 
 async fn append(memory: &MemoryBackplane, key: &StreamKey, seq: u64, kind: EventKind) -> AppendOutcome {
-    memory.append(key, seq, Bytes::from(vec![b'x'; 1000]), kind).await.unwrap()
+    memory.append(key, WriterEpoch(0), seq, Bytes::from(vec![b'x'; 1000]), kind).await.unwrap()
 }
 
 async fn read_out(memory: &MemoryBackplane, key: &StreamKey) -> Vec<Event> {
@@ -51,7 +51,7 @@ async fn all_bytes_are_freed() {
     append(&memory, &ended, 1, EventKind::Final).await;
     let forgotten = stream(&memory, &session).await;
     append(&memory, &forgotten, 1, EventKind::Event).await;
-    assert!(memory.forget(&forgotten).await.unwrap());
+    assert!(memory.forget(&forgotten, WriterEpoch(0)).await.unwrap());
     for number in 0..10 {
         let request = RequestId::Integer(number);
         memory.expect_response(&session, &request, IDLE / 4).await.unwrap();
@@ -59,7 +59,7 @@ async fn all_bytes_are_freed() {
         memory.park(&session, &format!("call {number}"), Bytes::from_static(b"call"), IDLE).await.unwrap();
     }
     memory.wait_response(&session, &RequestId::Integer(1)).await.unwrap();
-    memory.claim(&session, "call 1").await.unwrap();
+    memory.claim(&session, "call 1", WriterEpoch(0), None).await.unwrap();
     assert_eq!(memory.cancel(&session, &RequestId::Integer(7)).await.unwrap(), 1);
     for _ in 0..20 {
         tokio::time::advance(IDLE / 2).await;
@@ -111,7 +111,9 @@ async fn unread_stream_ends_are_not_evicted() {
     let session = session(&memory, "a").await;
     let mut ended = Vec::new();
     let refused = loop {
-        let OpenStreamOutcome::Opened(number) = memory.open_stream(&session, None).await.unwrap() else {
+        let OpenStreamOutcome::Opened(number) =
+            memory.open_stream(&session, None, WriterEpoch(0)).await.unwrap()
+        else {
             break AppendOutcome::Full;
         };
         let stream = StreamKey::new(session.clone(), number);
