@@ -7,11 +7,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use nix::sys::signal::{Signal, kill};
 use nix::time::clock_getcpuclockid;
 use nix::unistd::Pid;
 
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_micros(500);
+
+/// How long a server may take to end; under valgrind that is slow.
+const ENDS_WITHIN: Duration = Duration::from_secs(60);
 
 /// A server that listens on a port of this machine. If we started it, it ends with this value.
 pub struct Server {
@@ -49,6 +53,21 @@ impl Server {
     /// A server that runs already.
     pub fn running(port: u16, pid: u32) -> Self {
         Self { port, pid, child: None }
+    }
+
+    /// Tells the server to stop, and waits until it has: what counts its instructions writes them down at its end.
+    pub fn stop(mut self) -> Result<()> {
+        let child = self.child.as_mut().context("a server that was not started here is not stopped here")?;
+        kill(Pid::from_raw(self.pid.try_into()?), Signal::SIGTERM)?;
+        let begin = Instant::now();
+        while child.try_wait()?.is_none() {
+            if begin.elapsed() > ENDS_WITHIN {
+                bail!("the server does not end");
+            }
+            thread::sleep(POLL);
+        }
+        self.child = None;
+        Ok(())
     }
 
     /// Its user and system time.

@@ -50,7 +50,7 @@ usage: cargo xtask COMMAND
                         docs/rules.md: compare it with the catalogue of rules, or write it
   bench [--update] [PART]
                         our server beside others, as ratios; not part of test, because its numbers vary. PART:
-                        stdio, http, memory, fanout or start; --update writes the numbers to docs/benchmarks.md
+                        stdio, http, instructions, memory, fanout, start or client; --update writes the numbers to docs/benchmarks.md
   deny                  cargo-deny on licences, bans and sources; installs cargo-deny under target/ when absent
 
 `interop` and `conformance` build the working tree with the profile fast-release, the release profile without

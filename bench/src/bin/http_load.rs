@@ -12,6 +12,7 @@ usage: http_load WHAT -- COMMAND [ARGS…]     starts the server; {port} in ARGS
        http_load WHAT -- PORT PID            measures one that runs already
 
 WHAT:  calls MODE CONNECTIONS SECONDS        MODE: plain, session, modern (2026-07-28) or websocket
+       exactly MODE CONNECTIONS CALLS        so many CALLS on each connection, then the server is told to stop
        first-answer MODE                     from the start of the server; only with COMMAND
        sessions FEW MANY                     memory of the sessions from FEW to MANY, and how fast they are opened
        streams FEW MANY                      memory of GET streams
@@ -34,6 +35,9 @@ fn run(what: &[&str], target: &[String]) -> Result<Value> {
         [port, pid] if port.parse::<u16>().is_ok() => Server::running(port.parse()?, pid.parse()?),
         command => Server::start(command)?,
     };
+    if let ["exactly", mode, connections, calls] = *what {
+        return load::exactly(server, mode.parse()?, connections.parse()?, calls.parse()?);
+    }
     match *what {
         ["calls", mode, connections, seconds] => {
             let time = Duration::from_secs_f64(seconds.parse()?);

@@ -35,6 +35,17 @@ pub fn calls(server: &Server, mode: Mode, connections: usize, time: Duration) ->
     }))
 }
 
+/// So many calls on each connection, and then the end of the server: for counting what it executes.
+pub fn exactly(server: Server, mode: Mode, connections: usize, calls: u64) -> Result<Value> {
+    let mut swarm = Swarm::connect(server.port, connections)?;
+    let writer = Writer { port: server.port, mode };
+    let ids = open(&mut swarm, writer)?;
+    let mut callers: Vec<Caller> = ids.iter().map(|id| Caller::new(writer.echo(id.as_deref()))).collect();
+    let latencies = call_while(&mut swarm, &mut callers, |caller, _| caller.id < FIRST_ID + calls)?;
+    server.stop()?;
+    Ok(json!({ "calls": latencies.len() }))
+}
+
 /// How long it takes from the start of a server to the first answer of its tool.
 pub fn first_answer(command: &[String], mode: Mode) -> Result<Value> {
     let begin = Instant::now();
@@ -72,6 +83,15 @@ impl Caller {
 
 /// Every caller calls at least once, and again until the time is over; gives the latencies.
 fn call_until(swarm: &mut Swarm, callers: &mut [Caller], until: Instant) -> Result<Vec<Duration>> {
+    call_while(swarm, callers, |_, now| now < until)
+}
+
+/// The same while a caller goes on.
+fn call_while(
+    swarm: &mut Swarm,
+    callers: &mut [Caller],
+    goes_on: impl Fn(&Caller, Instant) -> bool,
+) -> Result<Vec<Duration>> {
     let mut latencies = Vec::with_capacity(1 << 16);
     let mut waiting = callers.len();
     for (index, caller) in callers.iter_mut().enumerate() {
@@ -83,7 +103,7 @@ fn call_until(swarm: &mut Swarm, callers: &mut [Caller], until: Instant) -> Resu
             let now = Instant::now();
             latencies.push(now - caller.sent);
             answer.expect_echo(caller.id, MESSAGE)?;
-            if now < until {
+            if goes_on(caller, now) {
                 next.extend(caller.next());
             } else {
                 waiting -= 1;

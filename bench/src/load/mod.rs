@@ -6,7 +6,7 @@ mod sessions;
 
 use anyhow::{Result, ensure};
 
-pub use calls::{calls, first_answer};
+pub use calls::{calls, exactly, first_answer};
 pub use fanout::{bare_fanout, fanout};
 pub use sessions::{sessions, streams};
 

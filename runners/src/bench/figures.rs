@@ -54,7 +54,10 @@ pub(super) fn goals(goals: &[Goal]) -> String {
         return String::new();
     }
     let rows = goals.iter().map(|goal| {
-        let figures: Vec<String> = goal.figures.iter().map(|figure| format!("{figure:.2}")).collect();
+        // Ratios have decimals, counts do not.
+        let shown =
+            |figure: &f64| if goal.most < 1000.0 { format!("{figure:.2}") } else { format!("{figure:.0}") };
+        let figures: Vec<String> = goal.figures.iter().map(shown).collect();
         let met = if goal.is_met() { "yes" } else { "not yet" };
         [goal.what.to_owned(), format!("at most {}", goal.most), figures.join(", "), met.to_owned()]
     });

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `servers` | who takes part, and how they are started |
 //! | `setup` | building and installing them |
-//! | `stdio`, `http`, `memory`, `fanout`, `start`, `client` | the parts, each a section of the page |
+//! | `stdio`, `http`, `instructions`, `memory`, `fanout`, `start`, `client` | the parts, each a section of the page |
 //! | `figures` | medians, ratios, tables and goals |
 //! | `chart` | the picture |
 //! | `page` | where all of it is written down |
@@ -14,6 +14,7 @@ mod client;
 mod fanout;
 mod figures;
 mod http;
+mod instructions;
 mod memory;
 mod page;
 mod servers;
@@ -39,9 +40,10 @@ struct Section {
 
 type Part = (&'static str, fn() -> Result<Section>);
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 7] = [
     ("stdio", stdio::run),
     ("http", http::run),
+    ("instructions", instructions::run),
     ("memory", memory::run),
     ("fanout", fanout::run),
     ("start", start::run),
@@ -58,7 +60,9 @@ pub fn run(args: &[&str]) -> Result<()> {
     if let Some(unknown) = named.iter().find(|name| PARTS.iter().all(|part| part.0 != **name)) {
         bail!("there is no benchmark `{unknown}`; there are {}", PARTS.map(|part| part.0).join(", "));
     }
-    setup::prepare(named.iter().any(|name| !["stdio", "client"].contains(name)) || named.is_empty())?;
+    setup::prepare(
+        named.iter().any(|name| !["stdio", "instructions", "client"].contains(name)) || named.is_empty(),
+    )?;
     for (name, run) in PARTS {
         if !named.is_empty() && !named.contains(&name) {
             continue;

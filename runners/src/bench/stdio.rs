@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::figures::{Spread, table};
 use super::servers::Report;
@@ -30,7 +30,6 @@ pub(super) fn run() -> Result<Section> {
     for (in_flight, title) in [("1", "One call at a time"), ("256", "256 calls in flight")] {
         text += &format!("{title}:\n\n{}\n", shown(&measure(in_flight)?));
     }
-    text += &instructions()?;
     Ok(Section { text, goals: Vec::new(), picture: None })
 }
 
@@ -73,55 +72,6 @@ fn shown(results: &[Vec<(f64, f64)>]) -> String {
     table(heads, rows)
 }
 
-/// Instructions of one call, counted by valgrind: the difference between many calls and few.
-fn instructions() -> Result<String> {
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        eprintln!("instructions are not counted: valgrind is not installed");
-        return Ok(String::new());
-    }
-    let mut rows = Vec::new();
-    for (name, modern) in [("refmcp, session", false), ("refmcp, 2026-07-28", true)] {
-        eprintln!("counting instructions: {name}");
-        let few = count(modern, 1000)?;
-        let many = count(modern, 5000)?;
-        rows.push([name.to_owned(), ((many - few) / 4000).to_string()]);
-    }
-    let text = table(["server", "instructions"], rows);
-    Ok(format!("Instructions per call, counted by `valgrind --tool=callgrind`:\n\n{text}"))
-}
-
-fn count(modern: bool, calls: u32) -> Result<u64> {
-    let input = shell::root().join("target/bench/calls.jsonl");
-    std::fs::write(&input, requests(modern, calls)).context("cannot write the calls")?;
-    let script = "cat target/bench/calls.jsonl | valgrind --tool=callgrind \
-                  --callgrind-out-file=target/bench/callgrind.out target/release/refmcp stdio 2>&1 >/dev/null \
-                  | sed -n 's/.*Collected : //p'";
-    let text = shell::output(Command::new("sh").current_dir(shell::root()).args(["-c", script]))?;
-    text.trim().parse().with_context(|| format!("valgrind said {text:?}"))
-}
-
-fn requests(modern: bool, calls: u32) -> String {
-    const OPEN: &str = concat!(
-        r#"{"jsonrpc":"2.0","id":"open","method":"initialize","params":{"protocolVersion":"2025-06-18","#,
-        r#""capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#,
-        "\n",
-        r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
-        "\n"
-    );
-    const META: &str = concat!(
-        r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
-        r#""io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"#,
-        r#""io.modelcontextprotocol/clientCapabilities":{}}"#
-    );
-    let (mut text, meta) = if modern { (String::new(), META) } else { (OPEN.to_owned(), "") };
-    for id in 0..calls {
-        let params = format!(r#"{{"name":"echo","arguments":{{"message":"hello world"}}{meta}}}"#);
-        text += &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{params}}}"#);
-        text.push('\n');
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,14 +84,5 @@ mod tests {
             text.contains("| refmcp, session | 36.0 (4.0 to 324.0) | 2.00 | 0.50 | 20 (10 to 30) |"),
             "{text}"
         );
-    }
-
-    #[test]
-    fn every_request_is_json() {
-        for modern in [false, true] {
-            for line in requests(modern, 3).lines() {
-                serde_json::from_str::<serde_json::Value>(line).unwrap();
-            }
-        }
     }
 }
