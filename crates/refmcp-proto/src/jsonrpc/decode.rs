@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::scan::{ScanError, ScanErrorKind, Scanner};
+use super::scan::{Scan, ScanError, ScanErrorKind, Scanner};
 use super::{RequestId, RpcError, excerpt};
 use crate::model::keys;
 use crate::rule::{self, Rule};
@@ -143,6 +143,8 @@ pub struct ParamSpans {
     pub name: Option<Range<usize>>,
     /// The member `arguments`.
     pub arguments: Option<Range<usize>>,
+    /// The member `_meta`.
+    pub meta: Option<Range<usize>>,
 }
 
 impl<'a> Params<'a> {
@@ -152,13 +154,18 @@ impl<'a> Params<'a> {
             let start = part.as_ptr().addr().checked_sub(self.text?.as_ptr().addr())?;
             Some(start..start + part.len())
         };
-        ParamSpans { name: self.name.and_then(span), arguments: self.arguments.and_then(span) }
+        ParamSpans {
+            name: self.name.and_then(span),
+            arguments: self.arguments.and_then(span),
+            meta: self.meta.text.and_then(span),
+        }
     }
 
     /// Parameters that were read before, from their text.
     pub(crate) fn of_text(text: Option<&'a str>) -> Self {
-        let read = |text: &'a str| Self::read(&mut Scanner::new(text, usize::MAX));
-        text.and_then(|text| read(text).ok()).unwrap_or_default()
+        let mut params = Self::default();
+        let read = text.map_or(Ok(()), |text| params.read(&mut Scanner::new(text, usize::MAX)));
+        if read.is_ok() { params } else { Self::default() }
     }
 }
 
@@ -208,8 +215,9 @@ impl DecodeError {
     }
 }
 
-impl From<ScanError> for DecodeError {
-    fn from(fault: ScanError) -> Self {
+impl From<Box<ScanError>> for DecodeError {
+    #[cold]
+    fn from(fault: Box<ScanError>) -> Self {
         match fault.what {
             // This is JSON, but not acceptable.
             ScanErrorKind::DuplicateKey(_) | ScanErrorKind::TooDeep(_) | ScanErrorKind::LongNumber => {
@@ -233,9 +241,10 @@ pub fn decode<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Incoming<'a>, Deco
     let mut scanner = Scanner::new(text, limits.depth);
     match scanner.peek() {
         Some(b'{') => {
-            let message = Envelope::read(&mut scanner)?;
+            let mut envelope = Envelope::default();
+            envelope.read(&mut scanner)?;
             scanner.end()?;
-            Ok(Incoming::One(message.into_message(limits)?))
+            Ok(Incoming::One(envelope.into_message(limits)?))
         }
         Some(b'[') => batch(&mut scanner, limits),
         _ => {
@@ -250,7 +259,9 @@ fn batch<'a>(scanner: &mut Scanner<'a>, limits: &Limits) -> Result<Incoming<'a>,
     let mut items: Vec<Result<Envelope<'a>, &'static str>> = Vec::new();
     scanner.array(|scanner| {
         items.push(if scanner.peek() == Some(b'{') {
-            Ok(Envelope::read(scanner)?)
+            let mut envelope = Envelope::default();
+            envelope.read(scanner)?;
+            Ok(envelope)
         } else {
             scanner.value()?;
             Err("a message is a JSON object")
@@ -277,7 +288,7 @@ struct Envelope<'a> {
     version: Option<&'a str>,
     id: Option<&'a str>,
     method: Option<&'a str>,
-    params: Option<Params<'a>>,
+    params: Params<'a>,
     result: Option<(&'a str, ResultMembers<'a>)>,
     error: Option<&'a str>,
     /// A member `_meta`, which belongs one level deeper.
@@ -287,27 +298,25 @@ struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
-        let mut envelope = Self::default();
+    fn read(&mut self, scanner: &mut Scanner<'a>) -> Scan<()> {
         scanner.object(|scanner, key| {
             match key {
-                "jsonrpc" => envelope.version = Some(scanner.value()?),
-                "id" => envelope.id = Some(scanner.value()?),
-                "method" => envelope.method = Some(scanner.value()?),
-                "result" => envelope.result = Some(ResultMembers::read(scanner)?),
-                "error" => envelope.error = Some(scanner.value()?),
-                "params" => envelope.params = Some(Params::read(scanner)?),
-                "_meta" => envelope.misplaced_meta = Meta::read(scanner)?,
+                "jsonrpc" => self.version = Some(scanner.value()?),
+                "id" => self.id = Some(scanner.value()?),
+                "method" => self.method = Some(scanner.value()?),
+                "result" => self.result = Some(ResultMembers::read(scanner)?),
+                "error" => self.error = Some(scanner.value()?),
+                "params" => self.params.read(scanner)?,
+                "_meta" => self.misplaced_meta.read(scanner)?,
                 other => {
                     if is_look_alike(other) {
-                        envelope.look_alike = Some(other.to_owned());
+                        self.look_alike = Some(other.to_owned());
                     }
                     scanner.value()?;
                 }
             }
             Ok(())
-        })?;
-        Ok(envelope)
+        })
     }
 
     fn into_message(self, limits: &Limits) -> Result<Message<'a>, DecodeError> {
@@ -346,7 +355,7 @@ impl<'a> Envelope<'a> {
             let params = Params {
                 misplaced_meta: self.misplaced_meta.text.is_some(),
                 misplaced_version: self.misplaced_meta.protocol_version.is_some(),
-                ..self.params.unwrap_or_default()
+                ..self.params
             };
             if params.text.is_some_and(|params| !params.starts_with('{')) {
                 return Err(fail("member \"params\" is not an object".into()));
@@ -376,49 +385,48 @@ impl<'a> Envelope<'a> {
 }
 
 impl<'a> Params<'a> {
-    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
-        let mut params = Self::default();
+    fn read(&mut self, scanner: &mut Scanner<'a>) -> Scan<()> {
         let text = scanner.members(|scanner, key| {
             if key == "_meta" {
-                params.meta = Meta::read(scanner)?;
-                return Ok(());
+                return self.meta.read(scanner);
             }
             let text = Some(scanner.value()?);
             match key {
-                "inputResponses" => params.input_responses = text,
-                "requestState" => params.request_state = text,
-                "name" => params.name = text,
-                "uri" => params.uri = text,
-                "arguments" => params.arguments = text,
+                "inputResponses" => self.input_responses = text,
+                "requestState" => self.request_state = text,
+                "name" => self.name = text,
+                "uri" => self.uri = text,
+                "arguments" => self.arguments = text,
                 _ => {}
             }
             Ok(())
         })?;
-        Ok(Self { text: Some(text), ..params })
+        self.text = Some(text);
+        Ok(())
     }
 }
 
 impl<'a> Meta<'a> {
-    fn read(scanner: &mut Scanner<'a>) -> Result<Self, ScanError> {
-        let mut meta = Self::default();
+    fn read(&mut self, scanner: &mut Scanner<'a>) -> Scan<()> {
         let text = scanner.members(|scanner, key| {
             let text = Some(scanner.value()?).filter(|text| *text != "null");
             match key {
-                keys::PROTOCOL_VERSION => meta.protocol_version = text,
-                keys::CLIENT_CAPABILITIES => meta.client_capabilities = text,
-                keys::CLIENT_INFO => meta.client_info = text,
-                keys::LOG_LEVEL => meta.log_level = text,
-                keys::PROGRESS_TOKEN => meta.progress_token = text,
+                keys::PROTOCOL_VERSION => self.protocol_version = text,
+                keys::CLIENT_CAPABILITIES => self.client_capabilities = text,
+                keys::CLIENT_INFO => self.client_info = text,
+                keys::LOG_LEVEL => self.log_level = text,
+                keys::PROGRESS_TOKEN => self.progress_token = text,
                 _ => {}
             }
             Ok(())
         })?;
-        Ok(Self { text: Some(text), ..meta })
+        self.text = Some(text);
+        Ok(())
     }
 }
 
 impl<'a> ResultMembers<'a> {
-    fn read(scanner: &mut Scanner<'a>) -> Result<(&'a str, Self), ScanError> {
+    fn read(scanner: &mut Scanner<'a>) -> Scan<(&'a str, Self)> {
         let mut members = Self::default();
         let text = scanner.members(|scanner, key| {
             let text = scanner.value()?;

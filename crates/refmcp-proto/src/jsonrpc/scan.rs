@@ -50,6 +50,9 @@ const MAX_NUMBER: usize = 1024;
 /// Objects with more members than this look their keys up in a tree instead of one by one.
 const MANY_KEYS: usize = 24;
 
+/// The outcome of moving over something. The error is boxed: results are passed up for every value, and nearly none is one.
+pub(super) type Scan<T> = Result<T, Box<ScanError>>;
+
 /// A position in a text that moves over values.
 #[derive(Debug)]
 pub(super) struct Scanner<'a> {
@@ -57,13 +60,43 @@ pub(super) struct Scanner<'a> {
     at: usize,
     depth: usize,
     max_depth: usize,
-    /// The first keys of every object that is open right now, outermost first.
-    keys: Vec<Cow<'a, str>>,
+    /// The first plain keys of every object that is open right now, outermost first.
+    keys: Keys<'a>,
+}
+
+/// A list of keys that needs no allocation while it is short, as it is for ordinary messages.
+#[derive(Debug, Default)]
+struct Keys<'a> {
+    first: [&'a str; 16],
+    rest: Vec<&'a str>,
+    count: usize,
+}
+
+impl<'a> Keys<'a> {
+    fn push(&mut self, key: &'a str) {
+        match self.first.get_mut(self.count) {
+            Some(free) => *free = key,
+            None => self.rest.push(key),
+        }
+        self.count += 1;
+    }
+
+    /// Whether a key is among those from `start` on.
+    fn contains(&self, start: usize, key: &str) -> bool {
+        let inline = self.first.get(start..self.count.min(self.first.len())).unwrap_or_default();
+        let rest = self.rest.get(start.saturating_sub(self.first.len())..).unwrap_or_default();
+        inline.iter().chain(rest).any(|seen| *seen == key)
+    }
+
+    fn truncate(&mut self, count: usize) {
+        self.rest.truncate(count.saturating_sub(self.first.len()));
+        self.count = count;
+    }
 }
 
 impl<'a> Scanner<'a> {
     pub(super) fn new(text: &'a str, max_depth: usize) -> Self {
-        Self { text, at: 0, depth: 0, max_depth, keys: Vec::with_capacity(16) }
+        Self { text, at: 0, depth: 0, max_depth, keys: Keys::default() }
     }
 
     /// The next byte that is not white space, without taking it.
@@ -78,7 +111,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Checks that nothing but white space is left.
-    pub(super) fn end(&mut self) -> Result<(), ScanError> {
+    pub(super) fn end(&mut self) -> Scan<()> {
         self.peek().map_or(Ok(()), |_| Err(self.fault(ScanErrorKind::Trailing)))
     }
 
@@ -88,10 +121,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Moves over one value and gives its text. If it is an object, `member` must move over the value of each key.
-    pub(super) fn members(
-        &mut self,
-        member: impl FnMut(&mut Self, &str) -> Result<(), ScanError>,
-    ) -> Result<&'a str, ScanError> {
+    pub(super) fn members(&mut self, member: impl FnMut(&mut Self, &str) -> Scan<()>) -> Scan<&'a str> {
         if self.peek() != Some(b'{') {
             return self.value();
         }
@@ -101,13 +131,13 @@ impl<'a> Scanner<'a> {
     }
 
     /// Moves over one value and gives its text.
-    pub(super) fn value(&mut self) -> Result<&'a str, ScanError> {
+    pub(super) fn value(&mut self) -> Scan<&'a str> {
         let first = self.peek();
         let start = self.at;
         match first {
             Some(b'{') => self.object(|scanner, _| scanner.value().map(drop))?,
             Some(b'[') => self.array(|scanner| scanner.value().map(drop))?,
-            Some(b'"') => drop(self.string()?),
+            Some(b'"') => self.skip_string()?,
             Some(b'-' | b'0'..=b'9') => self.number()?,
             Some(b't') => self.word("true")?,
             Some(b'f') => self.word("false")?,
@@ -119,13 +149,10 @@ impl<'a> Scanner<'a> {
     }
 
     /// Moves over an object; `member` must move over the value of each key it is given.
-    pub(super) fn object(
-        &mut self,
-        mut member: impl FnMut(&mut Self, &str) -> Result<(), ScanError>,
-    ) -> Result<(), ScanError> {
+    pub(super) fn object(&mut self, mut member: impl FnMut(&mut Self, &str) -> Scan<()>) -> Scan<()> {
         self.take(b'{', "'{'")?;
         self.enter()?;
-        let first_key = self.keys.len();
+        let first_key = self.keys.count;
         let mut more_keys: Option<BTreeSet<Cow<'a, str>>> = None;
         if self.peek() == Some(b'}') {
             self.at += 1;
@@ -134,17 +161,14 @@ impl<'a> Scanner<'a> {
                 self.peek();
                 let start = self.at;
                 let key = self.string()?;
-                let seen = self.keys.get(first_key..).unwrap_or_default();
-                if seen.contains(&key) || more_keys.as_ref().is_some_and(|more| more.contains(&key)) {
-                    return Err(ScanError {
-                        at: start,
-                        what: ScanErrorKind::DuplicateKey(super::excerpt(&key)),
-                    });
+                if self.keys.contains(first_key, &key)
+                    || more_keys.as_ref().is_some_and(|more| more.contains(&key))
+                {
+                    return Err(fault(start, ScanErrorKind::DuplicateKey(super::excerpt(&key))));
                 }
-                if seen.len() < MANY_KEYS {
-                    self.keys.push(key.clone());
-                } else {
-                    more_keys.get_or_insert_default().insert(key.clone());
+                match key {
+                    Cow::Borrowed(plain) if self.keys.count - first_key < MANY_KEYS => self.keys.push(plain),
+                    _ => drop(more_keys.get_or_insert_default().insert(key.clone())),
                 }
                 self.take(b':', "':'")?;
                 member(self, &key)?;
@@ -159,10 +183,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Moves over an array; `item` must move over each value.
-    pub(super) fn array(
-        &mut self,
-        mut item: impl FnMut(&mut Self) -> Result<(), ScanError>,
-    ) -> Result<(), ScanError> {
+    pub(super) fn array(&mut self, mut item: impl FnMut(&mut Self) -> Scan<()>) -> Scan<()> {
         self.take(b'[', "'['")?;
         self.enter()?;
         if self.peek() == Some(b']') {
@@ -179,41 +200,62 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Moves over a string and gives its value.
-    pub(super) fn string(&mut self) -> Result<Cow<'a, str>, ScanError> {
-        self.take(b'"', "a string")?;
-        let start = self.at;
-        let mut unescaped: Option<String> = None;
-        let mut copied = start;
+    /// Moves over a string.
+    fn skip_string(&mut self) -> Scan<()> {
+        self.at += 1;
         loop {
             self.at += plain_length(self.rest());
             match self.byte() {
-                Some(b'"') => break,
-                Some(b'\\') => {
-                    let into = unescaped.get_or_insert_default();
-                    into.push_str(self.text.get(copied..self.at).unwrap_or_default());
-                    let character = self.escape()?;
-                    into.push(character);
-                    copied = self.at;
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(());
                 }
-                Some(_) => {
-                    return Err(self.fault(ScanErrorKind::Expected("no control character in a string")));
-                }
-                None => return Err(self.fault(ScanErrorKind::Truncated)),
+                Some(b'\\') => drop(self.escape()?),
+                other => return Err(self.unfinished_string(other)),
             }
         }
-        let tail = self.text.get(copied..self.at).unwrap_or_default();
-        self.at += 1;
-        Ok(match unescaped {
-            None => Cow::Borrowed(tail),
-            Some(mut text) => {
-                text.push_str(tail);
-                Cow::Owned(text)
-            }
+    }
+
+    #[cold]
+    fn unfinished_string(&self, next: Option<u8>) -> Box<ScanError> {
+        self.fault(match next {
+            Some(_) => ScanErrorKind::Expected("no control character in a string"),
+            None => ScanErrorKind::Truncated,
         })
     }
 
-    fn escape(&mut self) -> Result<char, ScanError> {
+    /// Moves over a string and gives its value.
+    pub(super) fn string(&mut self) -> Scan<Cow<'a, str>> {
+        self.take(b'"', "a string")?;
+        let start = self.at;
+        self.at += plain_length(self.rest());
+        if self.byte() == Some(b'"') {
+            let text = self.text_from(start);
+            self.at += 1;
+            return Ok(Cow::Borrowed(text));
+        }
+        self.escaped_string(start).map(Cow::Owned)
+    }
+
+    /// The rest of a string that is not plain; it began at `start`.
+    #[cold]
+    fn escaped_string(&mut self, start: usize) -> Scan<String> {
+        let mut value = self.text_from(start).to_owned();
+        loop {
+            match self.byte() {
+                Some(b'"') => break,
+                Some(b'\\') => value.push(self.escape()?),
+                other => return Err(self.unfinished_string(other)),
+            }
+            let plain = self.at;
+            self.at += plain_length(self.rest());
+            value.push_str(self.text_from(plain));
+        }
+        self.at += 1;
+        Ok(value)
+    }
+
+    fn escape(&mut self) -> Scan<char> {
         let start = self.at;
         self.at += 1;
         let kind = self.byte().ok_or_else(|| self.fault(ScanErrorKind::Truncated))?;
@@ -228,29 +270,29 @@ impl<'a> Scanner<'a> {
             b'r' => '\r',
             b't' => '\t',
             b'u' => {
-                let lone = ScanError { at: start, what: ScanErrorKind::LoneSurrogate };
+                let lone = || fault(start, ScanErrorKind::LoneSurrogate);
                 let first = self.hex4()?;
                 let code = match first {
                     0xD800..0xDC00 => {
                         if !self.text.get(self.at..).is_some_and(|rest| rest.starts_with("\\u")) {
-                            return Err(lone);
+                            return Err(lone());
                         }
                         self.at += 2;
                         let second = self.hex4()?;
                         if !(0xDC00..0xE000).contains(&second) {
-                            return Err(lone);
+                            return Err(lone());
                         }
                         0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00)
                     }
                     other => other,
                 };
-                char::from_u32(code).ok_or(lone)?
+                char::from_u32(code).ok_or_else(lone)?
             }
-            _ => return Err(ScanError { at: start, what: ScanErrorKind::Expected("a known escape") }),
+            _ => return Err(fault(start, ScanErrorKind::Expected("a known escape"))),
         })
     }
 
-    fn hex4(&mut self) -> Result<u32, ScanError> {
+    fn hex4(&mut self) -> Scan<u32> {
         let digits = self.text.as_bytes().get(self.at..self.at + 4);
         let digits = digits.ok_or_else(|| self.fault(ScanErrorKind::Truncated))?;
         let mut code = 0;
@@ -262,7 +304,7 @@ impl<'a> Scanner<'a> {
         Ok(code)
     }
 
-    fn number(&mut self) -> Result<(), ScanError> {
+    fn number(&mut self) -> Scan<()> {
         let start = self.at;
         if self.byte() == Some(b'-') {
             self.at += 1;
@@ -284,12 +326,12 @@ impl<'a> Scanner<'a> {
             self.digits()?;
         }
         if self.at - start > MAX_NUMBER {
-            return Err(ScanError { at: start, what: ScanErrorKind::LongNumber });
+            return Err(fault(start, ScanErrorKind::LongNumber));
         }
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), ScanError> {
+    fn digits(&mut self) -> Scan<()> {
         let count = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
         self.at += count;
         match (count, self.byte()) {
@@ -299,20 +341,20 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn word(&mut self, word: &'static str) -> Result<(), ScanError> {
+    fn word(&mut self, word: &'static str) -> Scan<()> {
         let rest = self.rest();
         if rest.starts_with(word.as_bytes()) {
             self.at += word.len();
             Ok(())
         } else if word.as_bytes().starts_with(rest) {
-            Err(ScanError { at: self.text.len(), what: ScanErrorKind::Truncated })
+            Err(fault(self.text.len(), ScanErrorKind::Truncated))
         } else {
             Err(self.fault(ScanErrorKind::Expected(word)))
         }
     }
 
     /// After a member or an item: is there another one?
-    fn another(&mut self, close: u8, expected: &'static str) -> Result<bool, ScanError> {
+    fn another(&mut self, close: u8, expected: &'static str) -> Scan<bool> {
         let next = self.peek();
         match next {
             Some(b',') => {
@@ -328,7 +370,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn take(&mut self, wanted: u8, expected: &'static str) -> Result<(), ScanError> {
+    fn take(&mut self, wanted: u8, expected: &'static str) -> Scan<()> {
         match self.peek() {
             Some(byte) if byte == wanted => {
                 self.at += 1;
@@ -339,7 +381,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn enter(&mut self) -> Result<(), ScanError> {
+    fn enter(&mut self) -> Scan<()> {
         self.depth += 1;
         if self.depth > self.max_depth {
             return Err(self.fault(ScanErrorKind::TooDeep(self.max_depth)));
@@ -355,9 +397,14 @@ impl<'a> Scanner<'a> {
         self.text.as_bytes().get(self.at..).unwrap_or_default()
     }
 
-    pub(super) fn fault(&self, what: ScanErrorKind) -> ScanError {
-        ScanError { at: self.at, what }
+    fn fault(&self, what: ScanErrorKind) -> Box<ScanError> {
+        fault(self.at, what)
     }
+}
+
+#[cold]
+fn fault(at: usize, what: ScanErrorKind) -> Box<ScanError> {
+    Box::new(ScanError { at, what })
 }
 
 /// How many bytes from here on are plain characters of a string: no quote, backslash or control character. Eight at a time.
@@ -385,8 +432,7 @@ mod tests {
 
     fn scan(text: &str) -> Result<(), ScanError> {
         let mut scanner = Scanner::new(text, 8);
-        scanner.value()?;
-        scanner.end()
+        scanner.value().and_then(|_| scanner.end()).map_err(|fault| *fault)
     }
 
     #[test]
@@ -444,6 +490,22 @@ mod tests {
                     assert_eq!(plain_length(&bytes), offset, "{filler} {end}");
                     bytes[39] = b'"';
                     assert_eq!(plain_length(&bytes), offset, "{filler} {end}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn keys_are_told_apart_in_objects_of_any_number_of_members() {
+        for count in 1..60 {
+            let members: Vec<String> = (0..count).map(|n| format!("\"k{n}\":{{\"k0\":{n}}}")).collect();
+            let members = members.join(",");
+            for outer in ["", "\"\\u006f1\":1,\"o2\":[],"] {
+                assert_eq!(scan(&format!("{{{outer}\"in\":{{{members}}},\"k0\":0}}")), Ok(()), "{count}");
+                for known in [0, count / 2, count - 1] {
+                    let twice = format!("{{{outer}\"in\":{{{members},\"\\u006b{known}\":1}}}}");
+                    let what = ScanErrorKind::DuplicateKey(format!("k{known}"));
+                    assert_eq!(scan(&twice).map_err(|fault| fault.what), Err(what), "{count}");
                 }
             }
         }
