@@ -62,7 +62,7 @@ impl Harness {
         while let Some(output) = self.engine.poll() {
             match output {
                 Output::Send(message) => self.sent.push(String::from_utf8(message.json).unwrap()),
-                Output::Run(call) => self.running.push(*call),
+                Output::Run(call) => self.running.push(call),
                 Output::Cancel(call) => self.ended.push(call),
                 Output::Listening(filter) => self.listening.push(*filter),
                 _ => {}

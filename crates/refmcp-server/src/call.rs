@@ -38,12 +38,13 @@ pub struct Call {
 }
 
 struct Inner {
-    dispatch: Box<Dispatch>,
+    dispatch: Dispatch,
     server: Server,
     session: Arc<Session>,
     handle: EngineHandle,
     cancel: Cancellation,
-    notes: Mutex<Notes>,
+    /// None until there is something to note.
+    notes: Mutex<Option<Box<Notes>>>,
 }
 
 /// What this run of the handler has found.
@@ -57,7 +58,7 @@ struct Notes {
 
 impl Call {
     pub(crate) fn new(
-        dispatch: Box<Dispatch>,
+        dispatch: Dispatch,
         server: Server,
         session: Arc<Session>,
         handle: EngineHandle,
@@ -153,6 +154,7 @@ impl Call {
         let answer = self.inner.dispatch.replay.responses.get(key);
         {
             let mut notes = self.inner.notes.lock();
+            let notes = notes.get_or_insert_default();
             if notes.asked.get(key).is_some_and(|(known, _)| *known != request.request) {
                 notes.conflict = Some(key.to_owned());
                 return Err(ServerRequestError::Conflict(key.to_owned()));
@@ -177,12 +179,13 @@ impl Call {
         F: Future<Output = Result<T, CallError>>,
     {
         let kept = self.inner.dispatch.replay.once.get(key).cloned();
-        let kept = kept.or_else(|| self.inner.notes.lock().once.get(key).cloned());
+        let kept = kept.or_else(|| self.inner.notes.lock().as_ref()?.once.get(key).cloned());
         if let Some(value) = kept {
             return Ok(serde_json::from_value(value)?);
         }
         let value = work.await?;
-        self.inner.notes.lock().once.insert(key.to_owned(), serde_json::to_value(&value)?);
+        let kept = serde_json::to_value(&value)?;
+        self.inner.notes.lock().get_or_insert_default().once.insert(key.to_owned(), kept);
         Ok(value)
     }
 
@@ -265,14 +268,13 @@ impl Call {
     /// The trace that the request belongs to, if the client says so.
     pub fn trace_context(&self) -> Option<TraceContext> {
         // Most requests have none, and `_meta` need not be read to see that.
-        self.inner.dispatch.meta.as_deref().filter(|meta| meta.contains("traceparent"))?;
+        self.inner.dispatch.meta().filter(|meta| meta.contains("traceparent"))?;
         TraceContext::parse(self.meta("traceparent")?.as_str()?)
     }
 
     /// A member of the request's `_meta`.
     pub fn meta(&self, key: &str) -> Option<Value> {
-        let meta: serde_json::Map<String, Value> =
-            serde_json::from_str(self.inner.dispatch.meta.as_deref()?).ok()?;
+        let meta: serde_json::Map<String, Value> = serde_json::from_str(self.inner.dispatch.meta()?).ok()?;
         meta.get(key).cloned()
     }
 
@@ -344,6 +346,8 @@ impl Call {
     /// What the run comes to, given what the handler returned.
     pub(crate) fn conclude(&self, result: Result<HandlerOutcome, CallError>) -> HandlerOutcome {
         let mut notes = self.inner.notes.lock();
+        // Most handlers have noted nothing.
+        let Some(notes) = notes.as_deref_mut() else { return self.outcome(result) };
         if let Some(key) = notes.conflict.take() {
             let error = CallError::from(ServerRequestError::Conflict(key));
             return error.into_outcome(&self.inner.dispatch.method, self.peer().rules());
@@ -362,19 +366,22 @@ impl Call {
                 let text = format!("the handler gave a result without the answer to \"{}\"", request.key);
                 HandlerOutcome::Failed(RpcError::internal(text).into())
             }
-            (Ok(outcome), None) => outcome,
-            (Err(error), _) => error.into_outcome(&self.inner.dispatch.method, self.peer().rules()),
+            (result, _) => self.outcome(result),
         }
+    }
+
+    fn outcome(&self, result: Result<HandlerOutcome, CallError>) -> HandlerOutcome {
+        result.unwrap_or_else(|error| error.into_outcome(&self.inner.dispatch.method, self.peer().rules()))
     }
 }
 
 impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Dispatch { id, method, round, .. } = &*self.inner.dispatch;
+        let dispatch = &self.inner.dispatch;
         f.debug_struct("Call")
-            .field("id", id)
-            .field("method", method)
-            .field("round", round)
+            .field("id", &dispatch.id)
+            .field("method", &dispatch.method)
+            .field("round", &dispatch.round)
             .finish_non_exhaustive()
     }
 }

@@ -203,7 +203,7 @@ impl SessionService {
 impl CallService for SessionService {
     type Work = CallWork;
 
-    fn start(&self, call: Box<Dispatch>, handle: &EngineHandle) -> RunningCall<CallWork> {
+    fn start(&self, call: Dispatch, handle: &EngineHandle) -> RunningCall<CallWork> {
         method::start(&self.0.server, &self.0, call, handle)
     }
 

@@ -158,7 +158,7 @@ impl TestEngine {
         while let Some(output) = self.engine.poll() {
             match output {
                 Output::Send(sending) => self.sent.push(sending),
-                Output::Run(dispatch) => self.run(*dispatch),
+                Output::Run(dispatch) => self.run(dispatch),
                 Output::Cancel(call) => self.stop(call),
                 // What a channel is comes from the transport, which a conversation written down has none of.
                 Output::NoResponse(_) => {}

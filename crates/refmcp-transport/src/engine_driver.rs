@@ -89,17 +89,17 @@ struct Received<'a> {
 
 /// Calls to start once the lock is released: mostly none or one.
 #[derive(Default)]
-struct NewCalls(Option<Box<Dispatch>>, VecDeque<Box<Dispatch>>);
+struct NewCalls(Option<Dispatch>, VecDeque<Dispatch>);
 
 impl NewCalls {
-    fn push(&mut self, call: Box<Dispatch>) {
+    fn push(&mut self, call: Dispatch) {
         match &self.0 {
             None => self.0 = Some(call),
             Some(_) => self.1.push_back(call),
         }
     }
 
-    fn pop(&mut self) -> Option<Box<Dispatch>> {
+    fn pop(&mut self) -> Option<Dispatch> {
         std::mem::replace(&mut self.0, self.1.pop_front())
     }
 }
@@ -218,7 +218,7 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
     }
 
     /// Starts a call; its outcome, if it is done at once.
-    fn start(&self, call: Box<Dispatch>) -> Result<HandlerOutcome, RunningCall<S::Work>> {
+    fn start(&self, call: Dispatch) -> Result<HandlerOutcome, RunningCall<S::Work>> {
         let mut running = self.service.start(call, &self.handle);
         // The turn belongs to the driver: however many calls it runs, none is sent away for having used it up.
         if running.inline

@@ -22,7 +22,7 @@ pub trait CallService: Send + Sync + 'static {
     type Work: Future<Output = HandlerOutcome> + Send + Unpin + 'static;
 
     /// Makes the work for a call; it starts when it is first polled.
-    fn start(&self, call: Box<Dispatch>, handle: &EngineHandle) -> RunningCall<Self::Work>;
+    fn start(&self, call: Dispatch, handle: &EngineHandle) -> RunningCall<Self::Work>;
 
     /// The client's roots have changed.
     fn roots_changed(&self) {}

@@ -1,10 +1,11 @@
 //! Inputs and outputs of a server engine.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -36,7 +37,7 @@ pub enum Output {
     /// Write a message.
     Send(OutgoingMessage),
     /// Run a handler, and report with [`ServerEngine::finish`](super::ServerEngine::finish).
-    Run(Box<Dispatch>),
+    Run(Dispatch),
     /// Stop the work on a call, or drop what is kept for one that waits for input; its outcome is not used.
     Cancel(CallId),
     /// Nothing more follows on this exchange, though not every request on it gets a response: they were cancelled.
@@ -163,11 +164,32 @@ pub enum CloseReason {
     Stale,
 }
 
-/// A call for a handler.
+/// A call for a handler: the request, and how far its handling has come.
 #[derive(Debug, Clone)]
 pub struct Dispatch {
     /// The number to report back with.
     pub call: CallId,
+    /// The request; a dispatch has its members too.
+    pub request: Arc<CallRequest>,
+    /// What earlier rounds of this call brought.
+    pub replay: Replay,
+    /// How often the handler has run before for this call.
+    pub round: u32,
+    /// The `requestState` that the client sent back, if it did.
+    pub state: Option<RequestStateUse>,
+}
+
+impl Deref for Dispatch {
+    type Target = CallRequest;
+
+    fn deref(&self) -> &CallRequest {
+        &self.request
+    }
+}
+
+/// The request of a call, which the engine and all runs of the handler share.
+#[derive(Debug)]
+pub struct CallRequest {
     /// The client's id of the request, for logs.
     pub id: RequestId,
     /// The method.
@@ -176,8 +198,6 @@ pub struct Dispatch {
     pub params: Arc<str>,
     /// Where some members stand in that text.
     pub spans: ParamSpans,
-    /// The text of the parameters' `_meta`, if there is one.
-    pub meta: Option<Arc<str>>,
     /// The client.
     pub peer: Arc<Peer>,
     /// The exchange that the request came in by.
@@ -186,12 +206,13 @@ pub struct Dispatch {
     pub progress_token: Option<ProgressToken>,
     /// The least level of log messages for this call, where the request names one.
     pub log_level: Option<LogLevel>,
-    /// What earlier rounds of this call brought.
-    pub replay: Arc<ReplayState>,
-    /// How often the handler has run before for this call.
-    pub round: u32,
-    /// The `requestState` that the client sent back, if it did.
-    pub state: Option<RequestStateUse>,
+}
+
+impl CallRequest {
+    /// The text of the parameters' `_meta`, if there is one.
+    pub fn meta(&self) -> Option<&str> {
+        self.params.get(self.spans.meta.clone()?)
+    }
 }
 
 /// A `requestState` that came back: enough to see that it comes back only once.
@@ -275,6 +296,44 @@ impl ReplayState {
         if let Some(used) = used {
             self.responses.retain(|key, _| used.contains(key));
         }
+    }
+}
+
+/// The [`ReplayState`] of a call, which its runs share. Nearly all calls run once and have none, which costs no allocation.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Replay(Option<Arc<ReplayState>>);
+
+impl Replay {
+    /// The state, to be changed for the next run.
+    pub(super) fn make_mut(&mut self) -> &mut ReplayState {
+        Arc::make_mut(self.0.get_or_insert_default())
+    }
+}
+
+impl Deref for Replay {
+    type Target = ReplayState;
+
+    fn deref(&self) -> &ReplayState {
+        static NOTHING: ReplayState = ReplayState { responses: BTreeMap::new(), once: BTreeMap::new() };
+        self.0.as_deref().unwrap_or(&NOTHING)
+    }
+}
+
+impl From<ReplayState> for Replay {
+    fn from(state: ReplayState) -> Self {
+        Self((state != ReplayState::default()).then(|| Arc::new(state)))
+    }
+}
+
+impl Serialize for Replay {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (**self).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Replay {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        ReplayState::deserialize(deserializer).map(Self::from)
     }
 }
 

@@ -13,9 +13,9 @@ pub mod server;
 
 pub use config::{DuplicateIds, EarlyRequests, EngineConfig, Policy, Sealer, Timeouts};
 pub use io::{
-    CallFailure, CallId, Change, CloseReason, Dispatch, ExchangeId, HandlerOutcome, InputOutcome,
-    KeyedInputRequest, LogMessage, MessageKind, MessageTarget, OutgoingMessage, Output, Progress,
-    ReplayState, RequestStateUse, Responded, SharedOutput, WaitingCall,
+    CallFailure, CallId, CallRequest, Change, CloseReason, Dispatch, ExchangeId, HandlerOutcome,
+    InputOutcome, KeyedInputRequest, LogMessage, MessageKind, MessageTarget, OutgoingMessage, Output,
+    Progress, Replay, ReplayState, RequestStateUse, Responded, SharedOutput, WaitingCall,
 };
 pub use server::{
     DetachedCall, DetachedState, FactsChange, ParkedCall, ResumeError, ServerEngine, SessionFacts,

@@ -93,7 +93,7 @@ async fn done(
 pub(crate) fn start(
     server: &Server,
     session: &Arc<Session>,
-    dispatch: Box<Dispatch>,
+    dispatch: Dispatch,
     handle: &EngineHandle,
 ) -> RunningCall<CallWork> {
     let call = Call::new(dispatch, server.clone(), session.clone(), handle.clone());

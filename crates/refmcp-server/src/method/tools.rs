@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use refmcp_proto::engine::{Dispatch, HandlerOutcome};
+use refmcp_proto::engine::{CallRequest, HandlerOutcome};
 use refmcp_proto::jsonrpc::{RpcError, excerpt};
 use refmcp_proto::model::{CallToolResult, ContentBlock, ListToolsResult};
 use serde::Deserialize;
@@ -72,7 +72,7 @@ pub(super) fn call(call: &Call) -> Result<PreparedCall, CallError> {
 
 /// The name of the tool and the text of its arguments, where reading the message has found them in their plain form.
 fn found_members(call: &Call) -> Option<(&str, Option<&str>)> {
-    let Dispatch { params, spans, .. } = call.dispatch();
+    let CallRequest { params, spans, .. } = &*call.dispatch().request;
     let text = |span: &Range<usize>| params.get(span.clone());
     let name = text(spans.name.as_ref()?)?.strip_prefix('"')?.strip_suffix('"')?;
     let arguments = spans.arguments.as_ref().and_then(text).filter(|arguments| *arguments != "null");
@@ -111,7 +111,8 @@ pub(crate) async fn run<Fut: Future<Output = Result<CallToolResult, CallError>>>
     if let Some(state) = &call.dispatch().state
         && !tool.is_repeatable()
     {
-        request_state::use_once(call.server(), state).await?;
+        // Boxed: few calls carry a state, and the work of every call would be larger by this.
+        Box::pin(request_state::use_once(call.server(), state)).await?;
     }
     let mut result = handler(call, arguments).await?;
     check_output(&tool, &result)?;

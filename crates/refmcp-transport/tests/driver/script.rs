@@ -59,7 +59,7 @@ impl Drop for Leaving {
 impl CallService for Script {
     type Work = Pin<Box<dyn Future<Output = HandlerOutcome> + Send>>;
 
-    fn start(&self, call: Box<Dispatch>, handle: &EngineHandle) -> RunningCall<Self::Work> {
+    fn start(&self, call: Dispatch, handle: &EngineHandle) -> RunningCall<Self::Work> {
         let params: Value = serde_json::from_str(&call.params).unwrap();
         let inline = params["name"] == "text" || params["arguments"]["inline"] == true;
         let work: Self::Work = Box::pin(run(call, params, handle.clone(), self.gate.clone()));
@@ -67,7 +67,7 @@ impl CallService for Script {
     }
 }
 
-async fn run(call: Box<Dispatch>, params: Value, handle: EngineHandle, gate: Arc<Gate>) -> HandlerOutcome {
+async fn run(call: Dispatch, params: Value, handle: EngineHandle, gate: Arc<Gate>) -> HandlerOutcome {
     let arguments = &params["arguments"];
     let number = |name: &str| usize::try_from(arguments[name].as_u64().unwrap_or(0)).unwrap();
     let text = match params["name"].as_str().unwrap() {

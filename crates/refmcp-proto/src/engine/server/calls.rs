@@ -1,6 +1,7 @@
 //! Requests in flight: from their start to exactly one response, or to none once they are cancelled.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -10,10 +11,10 @@ use super::{ReplyTo, ServerEngine, read_params};
 use crate::engine::FastHash;
 use crate::engine::report::ReportFindings;
 use crate::engine::{
-    CallFailure, CallId, Dispatch, DuplicateIds, ExchangeId, FactsChange, HandlerOutcome, Output, Policy,
-    ReplayState, RequestStateUse, SharedOutput,
+    CallFailure, CallId, CallRequest, Dispatch, DuplicateIds, ExchangeId, FactsChange, HandlerOutcome,
+    Output, Policy, Replay, RequestStateUse, SharedOutput,
 };
-use crate::jsonrpc::{Notification, ParamSpans, ProgressToken, Request, RequestId, RpcError, excerpt};
+use crate::jsonrpc::{Notification, ProgressToken, Request, RequestId, RpcError, excerpt};
 use crate::model::{LogLevel, ServerResult, SubscribeParams};
 use crate::peer::Peer;
 use crate::revision::{Lifecycle, Method, downgrade};
@@ -24,14 +25,8 @@ use crate::time::Timestamp;
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) to: ReplyTo,
-    pub(super) method: Method,
-    pub(super) peer: Arc<Peer>,
-    pub(super) params: Arc<str>,
-    pub(super) spans: ParamSpans,
-    pub(super) meta: Option<Arc<str>>,
-    pub(super) progress_token: Option<ProgressToken>,
-    pub(super) log_level: Option<LogLevel>,
-    pub(super) replay: Arc<ReplayState>,
+    pub(super) request: Arc<CallRequest>,
+    pub(super) replay: Replay,
     pub(super) round: u32,
     /// Requests to the client that have no response yet.
     pub(super) open_requests: usize,
@@ -46,22 +41,17 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) fn dispatch(&self, call: CallId, state: Option<RequestStateUse>) -> Box<Dispatch> {
-        Box::new(Dispatch {
-            call,
-            id: self.to.id.clone(),
-            method: self.method.clone(),
-            params: self.params.clone(),
-            spans: self.spans.clone(),
-            meta: self.meta.clone(),
-            peer: self.peer.clone(),
-            exchange: self.to.exchange,
-            progress_token: self.progress_token.clone(),
-            log_level: self.log_level,
-            replay: self.replay.clone(),
-            round: self.round,
-            state,
-        })
+    pub(super) fn dispatch(&self, call: CallId, state: Option<RequestStateUse>) -> Dispatch {
+        let (request, replay) = (self.request.clone(), self.replay.clone());
+        Dispatch { call, request, replay, round: self.round, state }
+    }
+}
+
+impl Deref for Call {
+    type Target = CallRequest;
+
+    fn deref(&self) -> &CallRequest {
+        &self.request
     }
 }
 
@@ -106,12 +96,13 @@ impl Calls {
         self.by_id.contains_key(id)
     }
 
-    pub(super) fn open(&mut self, call: Call) -> CallId {
+    pub(super) fn open(&mut self, call: Call, state: Option<RequestStateUse>) -> Dispatch {
         let number = CallId(self.next);
         self.next += 1;
         *self.by_id.entry(call.to.id.clone()).or_default() += 1;
+        let dispatch = call.dispatch(number, state);
         self.open.insert(number, call);
-        number
+        dispatch
     }
 
     pub(super) fn close(&mut self, number: CallId) -> Option<Call> {
@@ -162,27 +153,30 @@ impl ServerEngine {
         let carried = self.carried(now, &method, peer, request).map_err(|error| {
             self.refuse(&rule::MRTR_06, error, "repeat the request with requestState as it came")
         })?;
-        let call = Call {
-            to: to.clone(),
+        let params = &request.params;
+        let request = CallRequest {
+            id: to.id.clone(),
+            method,
+            params: params.text.unwrap_or("{}").into(),
+            spans: params.spans(),
             peer: peer.clone(),
-            params: request.params.text.unwrap_or("{}").into(),
-            spans: request.params.spans(),
-            meta: request.params.meta.text.map(Into::into),
+            exchange: to.exchange,
             progress_token,
             log_level,
-            replay: carried.replay.map_or_else(|| self.empty_replay.clone(), Arc::new),
+        };
+        let call = Call {
+            to: to.clone(),
+            request: Arc::new(request),
+            replay: carried.replay.map(Replay::from).unwrap_or_default(),
             round: carried.round,
             open_requests: 0,
             is_parked: false,
             logs_seen: carried.logs,
             logs_made: 0,
             progress: carried.progress,
-            method,
         };
-        let number = self.calls.open(call);
-        if let Some(call) = self.calls.get(number) {
-            self.outputs.push_back(Output::Run(call.dispatch(number, carried.state)));
-        }
+        let dispatch = self.calls.open(call, carried.state);
+        self.outputs.push_back(Output::Run(dispatch));
         Ok(())
     }
 

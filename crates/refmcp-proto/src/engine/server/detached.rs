@@ -11,8 +11,8 @@ use super::calls::Call;
 use super::input_rounds::check_requests;
 use super::{ReplyTo, ServerEngine};
 use crate::engine::{
-    CallFailure, CallId, Dispatch, EngineConfig, ExchangeId, HandlerOutcome, InputOutcome, Output,
-    ReplayState,
+    CallFailure, CallId, CallRequest, Dispatch, EngineConfig, ExchangeId, HandlerOutcome, InputOutcome,
+    Output, Replay,
 };
 use crate::jsonrpc::{Params, ProgressToken, RequestId, RpcError};
 use crate::model::{InputRequest, LogLevel, ServerResult};
@@ -26,11 +26,10 @@ pub struct DetachedCall {
     id: RequestId,
     method: String,
     params: Arc<str>,
-    meta: Option<Arc<str>>,
     peer: Arc<Peer>,
     progress_token: Option<ProgressToken>,
     log_level: Option<LogLevel>,
-    replay: Arc<ReplayState>,
+    replay: Replay,
     round: u32,
     /// Log messages and the progress that the client has seen.
     #[serde(default)]
@@ -72,15 +71,9 @@ impl ServerEngine {
         if call.state != DetachedState::Working {
             return;
         }
-        let number = self.calls.open(Call {
+        let resumed = Call {
             to: ReplyTo { exchange, id: call.id.clone(), batch: None },
-            method: call.method(&self.config),
-            spans: Params::of_text(Some(&call.params)).spans(),
-            peer: call.peer,
-            params: call.params,
-            meta: call.meta,
-            progress_token: call.progress_token,
-            log_level: call.log_level,
+            request: Arc::new(call.request(&self.config, exchange)),
             replay: call.replay,
             round: call.round,
             open_requests: 0,
@@ -88,10 +81,9 @@ impl ServerEngine {
             logs_seen: call.logs,
             logs_made: 0,
             progress: call.progress,
-        });
-        if let Some(call) = self.calls.get(number) {
-            self.outputs.push_back(Output::Run(call.dispatch(number, None)));
-        }
+        };
+        let dispatch = self.calls.open(resumed, None);
+        self.outputs.push_back(Output::Run(dispatch));
     }
 }
 
@@ -133,7 +125,6 @@ impl DetachedCall {
             id: call.to.id.clone(),
             method: call.method.name().to_owned(),
             params: call.params.clone(),
-            meta: call.meta.clone(),
             peer: call.peer.clone(),
             progress_token: call.progress_token.clone(),
             log_level: call.log_level,
@@ -157,24 +148,26 @@ impl DetachedCall {
     }
 
     /// The call for its handler, as often as it is to run; `None` while it is not.
-    pub fn dispatch(&self, config: &EngineConfig) -> Option<Box<Dispatch>> {
+    pub fn dispatch(&self, config: &EngineConfig) -> Option<Dispatch> {
         (self.state == DetachedState::Working).then(|| {
-            Box::new(Dispatch {
-                call: CallId::DETACHED,
-                id: self.id.clone(),
-                method: self.method(config),
-                params: self.params.clone(),
-                spans: Params::of_text(Some(&self.params)).spans(),
-                meta: self.meta.clone(),
-                peer: self.peer.clone(),
-                exchange: ExchangeId::default(),
-                progress_token: self.progress_token.clone(),
-                log_level: self.log_level,
-                replay: self.replay.clone(),
-                round: self.round,
-                state: None,
-            })
+            let request = Arc::new(self.request(config, ExchangeId::default()));
+            let (call, replay) = (CallId::DETACHED, self.replay.clone());
+            Dispatch { call, request, replay, round: self.round, state: None }
         })
+    }
+
+    /// The request of the call, as it came in by this exchange.
+    fn request(&self, config: &EngineConfig, exchange: ExchangeId) -> CallRequest {
+        CallRequest {
+            id: self.id.clone(),
+            method: self.method(config),
+            params: self.params.clone(),
+            spans: Params::of_text(Some(&self.params)).spans(),
+            peer: self.peer.clone(),
+            exchange,
+            progress_token: self.progress_token.clone(),
+            log_level: self.log_level,
+        }
     }
 
     /// Takes what a run of the handler ended with.
@@ -185,7 +178,7 @@ impl DetachedCall {
             HandlerOutcome::Failed(failure) => self.failed(config, failure),
             HandlerOutcome::InputRequired { requests, used, once } => {
                 let (method, peer) = (self.method(config), self.peer.clone());
-                let replay = Arc::make_mut(&mut self.replay);
+                let replay = self.replay.make_mut();
                 replay.update(used.as_ref(), once);
                 match check_requests(config, &method, &peer, self.round, replay, requests) {
                     Ok(requests) => DetachedState::InputRequired(requests.into_iter().collect()),
@@ -206,7 +199,7 @@ impl DetachedCall {
             self.state = DetachedState::Working;
             self.round += 1;
         }
-        Arc::make_mut(&mut self.replay).responses.insert(key, outcome);
+        self.replay.make_mut().responses.insert(key, outcome);
         self.version += 1;
         true
     }

@@ -6,7 +6,6 @@
 //! ends with an `input_required` result, and the client repeats it with the responses.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -103,15 +102,16 @@ impl ServerEngine {
         once: BTreeMap<String, Value>,
     ) {
         if let Some(call) = self.calls.get_mut(number) {
-            Arc::make_mut(&mut call.replay).update(used, once);
+            call.replay.make_mut().update(used, once);
         }
     }
 
     /// A handler needs input before it goes on.
     pub(super) fn require_input(&mut self, now: Timestamp, number: CallId, requests: Vec<KeyedInputRequest>) {
         let Some(call) = self.calls.get_mut(number) else { return };
-        let (peer, replay) = (call.peer.clone(), Arc::make_mut(&mut call.replay));
-        match check_requests(&self.config, &call.method, &peer, call.round, replay, requests) {
+        let (request, round) = (call.request.clone(), call.round);
+        let (peer, replay) = (&request.peer, call.replay.make_mut());
+        match check_requests(&self.config, &request.method, peer, round, replay, requests) {
             Err(failure) => self.fail_waiting(number, failure),
             Ok(requests) => match peer.rules().input_mode {
                 InputMode::ServerRequest => self.send_server_requests(now, number, requests),
@@ -231,7 +231,7 @@ impl ServerEngine {
 
     fn record(&mut self, number: CallId, key: String, outcome: InputOutcome) {
         let Some(call) = self.calls.get_mut(number) else { return };
-        Arc::make_mut(&mut call.replay).responses.insert(key, outcome);
+        call.replay.make_mut().responses.insert(key, outcome);
         call.open_requests = call.open_requests.saturating_sub(1);
         if call.open_requests == 0 {
             self.run_again(number);

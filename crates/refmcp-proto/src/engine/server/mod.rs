@@ -34,7 +34,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::EngineConfig;
-use super::io::{CallId, ExchangeId, Output, ReplayState, SharedOutput};
+use super::io::{CallId, ExchangeId, Output, SharedOutput};
 use super::report::ReportFindings;
 use crate::finding::{Finding, Findings};
 use crate::jsonrpc::{DecodeError, Incoming, Message, RequestId, RpcError, decode};
@@ -89,8 +89,6 @@ pub struct ServerEngine {
     outputs: VecDeque<Output>,
     /// The client sends nothing more.
     input_closed: bool,
-    /// Shared by calls without earlier rounds.
-    empty_replay: Arc<ReplayState>,
 }
 
 /// Where a response goes.
@@ -120,7 +118,6 @@ impl ServerEngine {
             findings: Findings::default(),
             outputs: VecDeque::new(),
             input_closed: false,
-            empty_replay: Arc::default(),
             config,
         }
     }

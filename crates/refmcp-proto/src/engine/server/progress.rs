@@ -13,7 +13,7 @@ impl ServerEngine {
     /// Sends progress of a call, if the client gave a token and the value grows.
     pub fn progress(&mut self, number: CallId, progress: Progress) {
         let Some(call) = self.calls.get_mut(number) else { return };
-        let Some(token) = &call.progress_token else { return };
+        let Some(token) = call.progress_token.clone() else { return };
         let value = progress.progress;
         if !value.is_finite() || call.progress.is_some_and(|seen| value <= seen) {
             return;
@@ -22,7 +22,7 @@ impl ServerEngine {
         let params = ProgressParams {
             message: progress.message.filter(|_| call.peer.rules().progress_message),
             total: progress.total.and_then(plain_number),
-            ..ProgressParams::new(token.clone(), value)
+            ..ProgressParams::new(token, value)
         };
         let to = MessageTarget::Exchange(call.to.exchange);
         self.send(to, MessageKind::Notification, |json| {

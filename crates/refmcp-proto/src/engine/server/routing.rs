@@ -27,12 +27,11 @@ enum Routed {
 impl ServerEngine {
     pub(super) fn request(&mut self, now: Timestamp, to: &ReplyTo, request: &Request<'_>) {
         let method = self.method(&request.method);
-        let routed = match (&method, message_checks::meant_notification(&request.method)) {
-            (None, Some(meant)) => {
-                self.check_id(&to.id).and_then(|()| Err(self.notification_with_id(request, meant)))
-            }
-            _ => self.check_id(&to.id).and_then(|()| self.route(now, to, method.clone(), request)),
-        };
+        let meant = method.is_none().then(|| message_checks::meant_notification(&request.method)).flatten();
+        let routed = self.check_id(&to.id).and_then(|()| match meant {
+            Some(meant) => Err(self.notification_with_id(request, meant)),
+            None => self.route(now, to, method.clone(), request),
+        });
         if let Err(error) = &routed {
             self.respond_error(to, error);
         }
