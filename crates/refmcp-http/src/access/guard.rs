@@ -99,10 +99,13 @@ fn is_address(name: &str, local: IpAddr) -> bool {
 
 /// The name in `name:port`; none if the port is malformed.
 fn without_port(host: &str) -> Option<&str> {
-    let (name, port) = match host.rfind(']') {
-        Some(end) => host.split_at(end + 1),
-        None => host.split_at(host.find(':').unwrap_or(host.len())),
+    // Every request passes here; bytes are faster than characters.
+    let bytes = host.as_bytes();
+    let end = match bytes.iter().rposition(|byte| *byte == b']') {
+        Some(bracket) => bracket + 1,
+        None => bytes.iter().position(|byte| *byte == b':').unwrap_or(bytes.len()),
     };
+    let (name, port) = host.split_at(end);
     let digits = match port.strip_prefix(':') {
         Some(digits) => digits,
         None if port.is_empty() => return Some(name),

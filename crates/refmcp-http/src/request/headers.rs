@@ -13,6 +13,8 @@ use crate::refusal::{Reason, Refusal};
 pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// The single value of a header, trimmed.
 pub(crate) fn value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, String> {
@@ -124,6 +126,10 @@ pub(crate) fn is_stateless(headers: &HeaderMap) -> bool {
 
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
     let Ok(Some(kind)) = value(headers, &header::CONTENT_TYPE) else { return false };
+    // As nearly all clients write it.
+    if kind == "application/json" {
+        return true;
+    }
     let mut parts = kind.split(';').map(str::trim);
     let json = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("application/json"));
     let utf8 = parts.all(|part| match part.split_once('=') {
@@ -137,7 +143,16 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
 
 /// The value of a header that repeats a part of the body.
 pub(crate) fn mirrored<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<Cow<'a, str>>, String> {
-    let Ok(name) = HeaderName::try_from(name) else { return Ok(None) };
+    // Those of every request are known: a name that is read anew is allocated.
+    let name = match name {
+        "mcp-protocol-version" => PROTOCOL_VERSION,
+        "mcp-method" => METHOD,
+        "mcp-name" => NAME,
+        other => match HeaderName::try_from(other) {
+            Ok(name) => name,
+            Err(_) => return Ok(None),
+        },
+    };
     let found = value(headers, &name)?.map(decode).transpose();
     found.map_err(|why| format!("{name}: {why}"))
 }
