@@ -1,6 +1,6 @@
 //! Statistics of calls and findings. Counting is always on: it costs two looks at the clock and three additions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -139,7 +139,8 @@ impl Histogram {
     }
 }
 
-/// Lines that are logged in one period; a client without a session can make the same mistake with every request.
+/// Lines of one rule that are logged in one period; a client without a session can make the same mistake with every request,
+/// and must not hide other mistakes.
 const MOST_LINES: u32 = 20;
 const PERIOD: Duration = Duration::from_secs(1);
 
@@ -147,10 +148,10 @@ const PERIOD: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(crate) struct FindingLog {
     findings: Mutex<Findings>,
-    lines: Mutex<Lines>,
+    lines: Mutex<HashMap<&'static str, Lines>>,
 }
 
-/// The lines of the present period.
+/// The lines of a rule in the present period.
 #[derive(Debug, Default)]
 struct Lines {
     since: Timestamp,
@@ -163,7 +164,7 @@ impl FindingLog {
     pub(crate) fn record(&self, now: Timestamp, session: Option<u64>, finding: &Finding) {
         self.findings.lock().record(finding);
         let rule = finding.rule.id;
-        if !self.has_room(now) {
+        if !self.has_room(rule, now) {
             tracing::debug!(session, rule, "{finding}");
         } else if finding.is_violation() {
             tracing::warn!(session, rule, "{finding}");
@@ -177,8 +178,9 @@ impl FindingLog {
         self.findings.lock().clone()
     }
 
-    fn has_room(&self, now: Timestamp) -> bool {
-        let mut lines = self.lines.lock();
+    fn has_room(&self, rule: &'static str, now: Timestamp) -> bool {
+        let mut rules = self.lines.lock();
+        let lines = rules.entry(rule).or_default();
         if now - lines.since >= PERIOD {
             *lines = Lines { since: now, written: 0 };
         }
@@ -243,9 +245,10 @@ mod tests {
     fn a_period_has_so_many_lines_and_all_are_counted() {
         let log = FindingLog::default();
         let start = Timestamp::from_millis(1_000_000);
-        assert_eq!((0..1000).filter(|_| log.has_room(start)).count(), 20);
-        assert!(!log.has_room(start + Duration::from_millis(999)));
-        assert!(log.has_room(start + PERIOD));
+        assert_eq!((0..1000).filter(|_| log.has_room("RPC-01", start)).count(), 20);
+        assert!(log.has_room("RPC-02", start), "a rule hides no other");
+        assert!(!log.has_room("RPC-01", start + Duration::from_millis(999)));
+        assert!(log.has_room("RPC-01", start + PERIOD));
         let finding = Finding::new(&refmcp_proto::rule::RPC_01, "x", "y");
         (0..100).for_each(|_| log.record(start, None, &finding));
         assert_eq!(log.all().iter().next().map(|found| found.count), Some(100));

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::Method;
-use refmcp_proto::jsonrpc::{RpcError, excerpt};
+use refmcp_proto::jsonrpc::{RpcError, excerpt, log_excerpt};
 use serde::Deserialize;
 use tracing::Level;
 
@@ -173,7 +173,7 @@ pub(crate) fn rpc_error_message(json: &[u8]) -> Option<String> {
 }
 
 fn log_rpc_error(session: Option<u64>, code: i64, why: &str) {
-    tracing::debug!(target: TARGET, session, code, why = excerpt(why), "answered with an error");
+    tracing::debug!(target: TARGET, session, code, why = log_excerpt(why), "answered with an error");
 }
 
 #[cfg(test)]

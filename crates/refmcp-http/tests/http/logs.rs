@@ -353,8 +353,13 @@ async fn errors_are_logged_at_debug() {
         let client = Client::open(site, LATEST_SESSION).await;
         client.call(1, "no such tool", json!({})).await.json().await;
         client.post(&request("no/such/method", json!({}))).await.json().await;
+        client.post(&request("resources/read", json!({ "uri": "x://y?the-secret" }))).await.json().await;
+        client.post(&request("completion/complete", json!({ "ref": "the-secret" }))).await.json().await;
+        let values = json!({ "name": "p", "arguments": { "a": ["the-secret"], "b": "the-secret" } });
+        client.post(&request("prompts/get", values)).await.json().await;
     })
     .await;
+    assert!(!log.contains("the-secret"), "{log}");
     for wanted in
         ["code=-32700 why=\"not JSON", "code=-32602 why=\"unknown tool: no such tool\"", "code=-32601 why=\""]
     {

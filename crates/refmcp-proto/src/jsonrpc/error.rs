@@ -110,9 +110,37 @@ pub fn excerpt(text: &str) -> String {
     short
 }
 
+/// The same for a log: URIs in the text have no user information, no query and no fragment, which may be secrets.
+pub fn log_excerpt(text: &str) -> String {
+    let words: Vec<Cow<'_, str>> = text.split(' ').map(without_query).collect();
+    excerpt(&words.join(" "))
+}
+
+fn without_query(word: &str) -> Cow<'_, str> {
+    let Some((scheme, rest)) = word.split_once("://") else { return word.into() };
+    let end = rest.find(['?', '#']).unwrap_or(rest.len());
+    let (shown, hidden) = rest.split_at(end);
+    let authority = shown.find('/').unwrap_or(shown.len());
+    let shown = shown[..authority].rfind('@').map_or(shown, |at| &shown[at + 1..]);
+    format!("{scheme}://{shown}{}", if hidden.is_empty() { "" } else { "?…" }).into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn uris_are_logged_without_secrets() {
+        for (text, logged) in [
+            ("echo", "echo"),
+            ("what is it? a tool", "what is it? a tool"),
+            ("docs://guide/a?token=t", "docs://guide/a?…"),
+            ("no resource https://me:secret@host/p#secret here", "no resource https://host/p?… here"),
+            ("file:///etc/a@b", "file:///etc/a@b"),
+        ] {
+            assert_eq!(log_excerpt(text), logged);
+        }
+    }
 
     #[test]
     fn excerpts_are_short_and_printable() {

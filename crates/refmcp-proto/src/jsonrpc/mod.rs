@@ -14,6 +14,6 @@ pub use decode::{
     DecodeError, Incoming, Limits, Message, Meta, Notification, ParamSpans, Params, Request, Response,
     ResultMembers, decode, without_place,
 };
-pub use error::{RpcError, code, excerpt};
+pub use error::{RpcError, code, excerpt, log_excerpt};
 pub use id::{ProgressToken, RequestId};
 pub use read::read_member;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_proto::engine::{HandlerOutcome, Responded};
-use refmcp_proto::jsonrpc::excerpt;
+use refmcp_proto::jsonrpc::{excerpt, log_excerpt};
 use refmcp_proto::model::ServerResult;
 use refmcp_proto::peer::Peer;
 use refmcp_proto::revision::Method;
@@ -78,7 +78,7 @@ fn tell(server: &Server, record: &CallRecord<'_>) {
         client = record.client.map(excerpt),
         principal = record.principal,
         method = record.method,
-        subject = record.subject.map(excerpt),
+        subject = record.subject.map(log_excerpt),
         seconds = record.took.as_secs_f64(),
         ending = record.outcome.name(),
     );
