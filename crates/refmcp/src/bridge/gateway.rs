@@ -32,7 +32,7 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::subscriptions::{ACKNOWLEDGED_WITHIN, Wants};
-use super::upstream::{Front, Upstream};
+use super::upstream::{FrontServer, Upstream};
 
 /// Bytes of the longest message.
 pub(super) const MAX_MESSAGE_SIZE: usize = 64 << 20;
@@ -164,7 +164,7 @@ impl Gateway {
         policy: VersionPolicy,
     ) -> Result<Arc<Upstream>, ConnectError> {
         let Inner { target, single, server, closing, all, .. } = &*self.0;
-        let front = Front { server: server.clone(), all_listen: *single || client.is_none() };
+        let front = FrontServer { server: server.clone(), all_listen: *single || client.is_none() };
         let upstream = Upstream::new(self.is_shared(slot), slot.wants.clone(), front, closing.clone());
         upstream.belongs_to(session);
         let (asks, hears) = (Arc::downgrade(&upstream), Arc::downgrade(&upstream));

@@ -37,7 +37,7 @@ pub(super) static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// The server in front, once it is built.
 #[derive(Clone)]
-pub(super) struct Front {
+pub(super) struct FrontServer {
     pub(super) server: Arc<OnceLock<WeakServer>>,
     /// Whether changes concern all clients that listen: the only one, or stateless ones.
     pub(super) all_listen: bool,
@@ -50,7 +50,7 @@ pub(super) struct Upstream {
     pub(super) is_shared: bool,
     /// The session that it belongs to; none for stateless requests over HTTP.
     session: OnceLock<Weak<Session>>,
-    front: Front,
+    front: FrontServer,
     notifications: mpsc::Sender<ServerNotification>,
     /// Calls in flight, the oldest first, and whether they can carry a request to the client.
     pub(super) calls: Mutex<BTreeMap<u64, (mpsc::Sender<CallEvent>, bool)>>,
@@ -68,7 +68,12 @@ pub(super) struct Upstream {
 }
 
 impl Upstream {
-    pub(super) fn new(is_shared: bool, wants: Arc<Wants>, front: Front, closing: TaskTracker) -> Arc<Self> {
+    pub(super) fn new(
+        is_shared: bool,
+        wants: Arc<Wants>,
+        front: FrontServer,
+        closing: TaskTracker,
+    ) -> Arc<Self> {
         let (notifications, mut received) = mpsc::channel(INBOX);
         let upstream = Arc::new(Self {
             client: OnceLock::new(),
@@ -196,7 +201,7 @@ impl Upstream {
             (other, Some(session)) => return session.notify(other).await,
             (_, None) => return,
         };
-        let Front { server, all_listen } = &self.front;
+        let FrontServer { server, all_listen } = &self.front;
         match (session, server.get().and_then(WeakServer::upgrade)) {
             (Some(session), _) if !all_listen => session.changed(change).await,
             (_, server) => server.iter().for_each(|server| server.changed(&change)),
