@@ -170,7 +170,8 @@ fn events_pass_as_they_come_and_a_stream_is_resumed() {
     assert_eq!(events.event().unwrap()["method"], "after/none");
     go_on.send(()).unwrap();
     assert_eq!(events.event().unwrap()["method"], "second");
-    let mut events = send(&relay.address, "GET /mcp", &[("Last-Event-ID", "7")], "");
+    let again = [("Last-Event-ID", "7"), ("Connection", "close")];
+    let mut events = send(&relay.address, "GET /mcp", &again, "");
     assert_eq!(events.event().unwrap()["method"], "after/7");
     go_on.send(()).unwrap();
     assert_eq!(events.event().unwrap()["method"], "second");
