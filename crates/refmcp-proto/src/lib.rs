@@ -21,6 +21,45 @@
     warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)
 )]
 
+/// Declares an enumeration of names, with all of them, their texts, and the error for a text that is none of them.
+macro_rules! named_enum {
+    (
+        $(#[$about:meta])* pub enum $type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)+ }
+        else $unknown:ty = $make:expr
+    ) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $type { $($(#[$doc])* $variant,)+ }
+
+        impl $type {
+            /// All, in their order.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
+
+            /// The name on the wire.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = $unknown;
+
+            fn from_str(name: &str) -> Result<Self, Self::Err> {
+                let make: fn(&str) -> $unknown = $make;
+                Self::ALL.into_iter().find(|known| known.as_str() == name).ok_or_else(|| make(name))
+            }
+        }
+    };
+}
+
 pub mod engine;
 pub mod finding;
 pub mod frame;

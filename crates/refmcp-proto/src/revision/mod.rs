@@ -24,9 +24,6 @@ mod v2025_06_18;
 mod v2025_11_25;
 mod v2026_07_28;
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 pub use methods::{Method, NotificationMethod, ServerMethod};
@@ -36,43 +33,29 @@ pub use rules::{
 };
 pub use set::RevisionSet;
 
-/// A dated revision of the specification, oldest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Revision {
-    /// The first one: stdio and HTTP+SSE.
-    V2024_11_05,
-    /// Streamable HTTP, batches, audio, tool annotations.
-    V2025_03_26,
-    /// Elicitation, structured output, resource links; batches leave.
-    V2025_06_18,
-    /// URL elicitation, richer enums, icons, sampling with tools.
-    V2025_11_25,
-    /// No sessions: every request is stateless.
-    V2026_07_28,
+named_enum! {
+    /// A dated revision of the specification, oldest first.
+    #[non_exhaustive]
+    pub enum Revision {
+        /// The first one: stdio and HTTP+SSE.
+        V2024_11_05 = "2024-11-05",
+        /// Streamable HTTP, batches, audio, tool annotations.
+        V2025_03_26 = "2025-03-26",
+        /// Elicitation, structured output, resource links; batches leave.
+        V2025_06_18 = "2025-06-18",
+        /// URL elicitation, richer enums, icons, sampling with tools.
+        V2025_11_25 = "2025-11-25",
+        /// No sessions: every request is stateless.
+        V2026_07_28 = "2026-07-28",
+    } else UnknownRevision = |_| UnknownRevision
 }
 
 impl Revision {
-    /// Every revision, oldest first.
-    pub const ALL: [Self; 5] =
-        [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25, Self::V2026_07_28];
-
     /// The newest revision.
     pub const LATEST: Self = Self::V2026_07_28;
 
     /// The newest revision that is opened by a handshake.
     pub const LATEST_SESSION: Self = Self::V2025_11_25;
-
-    /// The name on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::V2024_11_05 => "2024-11-05",
-            Self::V2025_03_26 => "2025-03-26",
-            Self::V2025_06_18 => "2025-06-18",
-            Self::V2025_11_25 => "2025-11-25",
-            Self::V2026_07_28 => "2026-07-28",
-        }
-    }
 
     /// The rules of this revision.
     pub const fn rules(self) -> &'static Rules {
@@ -117,24 +100,10 @@ impl<'de> Deserialize<'de> for Revision {
     }
 }
 
-impl fmt::Display for Revision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
 /// A version string that names no revision known here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a known revision of the protocol")]
 pub struct UnknownRevision;
-
-impl FromStr for Revision {
-    type Err = UnknownRevision;
-
-    fn from_str(text: &str) -> Result<Self, UnknownRevision> {
-        Self::ALL.into_iter().find(|revision| revision.as_str() == text).ok_or(UnknownRevision)
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,78 +1,32 @@
 //! Log messages from server to client.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::{NotificationMeta, RequestMeta};
 
-/// How severe a message is; the levels of syslog, least severe first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogLevel {
-    /// Details for finding faults.
-    Debug,
-    /// What is going on.
-    Info,
-    /// Something worth a note.
-    Notice,
-    /// Something looks wrong.
-    Warning,
-    /// Something went wrong.
-    Error,
-    /// A part has failed.
-    Critical,
-    /// Someone has to act at once.
-    Alert,
-    /// Nothing works.
-    Emergency,
-}
-
-impl LogLevel {
-    /// All levels, least severe first.
-    pub const ALL: [Self; 8] = [
-        Self::Debug,
-        Self::Info,
-        Self::Notice,
-        Self::Warning,
-        Self::Error,
-        Self::Critical,
-        Self::Alert,
-        Self::Emergency,
-    ];
-
-    /// The name on the wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Debug => "debug",
-            Self::Info => "info",
-            Self::Notice => "notice",
-            Self::Warning => "warning",
-            Self::Error => "error",
-            Self::Critical => "critical",
-            Self::Alert => "alert",
-            Self::Emergency => "emergency",
-        }
-    }
-}
-
-impl fmt::Display for LogLevel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for LogLevel {
-    type Err = UnknownLogLevel;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|level| level.as_str() == name)
-            .ok_or_else(|| UnknownLogLevel(name.to_owned()))
-    }
+named_enum! {
+    /// How severe a message is; the levels of syslog, least severe first.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum LogLevel {
+        /// Details for finding faults.
+        Debug = "debug",
+        /// What is going on.
+        Info = "info",
+        /// Something worth a note.
+        Notice = "notice",
+        /// Something looks wrong.
+        Warning = "warning",
+        /// Something went wrong.
+        Error = "error",
+        /// A part has failed.
+        Critical = "critical",
+        /// Someone has to act at once.
+        Alert = "alert",
+        /// Nothing works.
+        Emergency = "emergency",
+    } else UnknownLogLevel = |name| UnknownLogLevel(name.to_owned())
 }
 
 /// A name that is no log level.
