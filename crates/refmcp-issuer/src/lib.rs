@@ -22,7 +22,7 @@ mod token;
 #[cfg(test)]
 mod tests;
 
-pub use clients::{Client, Method, Redirects};
+pub use clients::{Client, Redirects};
 pub use faults::{Fault, Faults, UnknownFault};
 pub use serve::{InProcessFetch, Issuer};
 pub use settings::{Login, Settings, TrustedIssuer};

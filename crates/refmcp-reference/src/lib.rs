@@ -175,8 +175,8 @@ pub fn server_with(
     if options.profile.has_fixtures() {
         builder = conformance::add(builder)?;
     }
-    let files = options.resources_dir.map(resources::directory::UnservedDirectory::open).transpose()?;
-    let templates = options.prompts_dir.map(prompts::directory::UnservedDirectory::open).transpose()?;
+    let files = options.resources_dir.map(resources::directory::UnservedResources::open).transpose()?;
+    let templates = options.prompts_dir.map(prompts::directory::UnservedPrompts::open).transpose()?;
     if let Some(files) = &files {
         builder = builder.template(files.template()?);
     }

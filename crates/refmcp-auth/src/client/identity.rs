@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use url::Url;
 
-use super::discovery::Server;
+use super::discovery::AuthorizationServer;
 use super::flow_step::excerpt;
 use super::registration::is_bound;
 use super::{
@@ -21,37 +20,21 @@ use crate::metadata::{ClientMetadata, ClientRegistration, ServerMetadata};
 use crate::random::random_token;
 use crate::secret::Secret;
 
-/// A client authentication method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum AuthMethod {
-    /// HTTP Basic with client id and secret.
-    #[serde(rename = "client_secret_basic")]
-    Basic,
-    /// Client id and secret in the request body.
-    #[serde(rename = "client_secret_post")]
-    Post,
-    /// A JWT signed with the client's key.
-    #[serde(rename = "private_key_jwt")]
-    PrivateKey,
-    /// No authentication: a public client.
-    #[serde(rename = "none")]
-    None,
+named_enum! {
+    /// A client authentication method.
+    pub enum AuthMethod {
+        /// HTTP Basic with client id and secret.
+        Basic = "client_secret_basic",
+        /// Client id and secret in the request body.
+        Post = "client_secret_post",
+        /// A JWT signed with the client's key.
+        PrivateKey = "private_key_jwt",
+        /// No authentication: a public client.
+        None = "none",
+    }
 }
 
 impl AuthMethod {
-    /// All methods in order of preference.
-    pub const ALL: [Self; 4] = [Self::Basic, Self::Post, Self::PrivateKey, Self::None];
-
-    /// The registered name of the method.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Basic => "client_secret_basic",
-            Self::Post => "client_secret_post",
-            Self::PrivateKey => "private_key_jwt",
-            Self::None => "none",
-        }
-    }
-
     /// True if a client with a secret or a key, or neither, can use the method.
     const fn is_possible(self, has_secret: bool, has_key: bool) -> bool {
         match self {
@@ -59,11 +42,6 @@ impl AuthMethod {
             Self::PrivateKey => has_key,
             Self::None => true,
         }
-    }
-
-    /// The method of this name, if it is supported.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|method| method.name() == name)
     }
 }
 
@@ -181,8 +159,8 @@ impl OAuthClient {
     }
 
     /// Checks that the authorization server accepts the algorithm of the client's key.
-    pub(crate) fn check_algorithm(&self, server: &Server) -> Result<(), FlowError> {
-        let listed = server.metadata().token_endpoint_auth_signing_alg_values_supported.as_ref();
+    pub(crate) fn check_algorithm(&self, server: &AuthorizationServer) -> Result<(), FlowError> {
+        let listed = server.metadata.token_endpoint_auth_signing_alg_values_supported.as_ref();
         match (&self.key, listed) {
             (Some(key), Some(listed))
                 if self.method == AuthMethod::PrivateKey
@@ -224,12 +202,12 @@ fn method(listed: Option<&Vec<String>>, has_secret: bool, has_key: bool) -> Auth
 pub(crate) fn choose<'a>(
     flow_request: &'a FlowRequest,
     stored: &StoredState,
-    server: &Server,
+    server: &AuthorizationServer,
     bound: bool,
     now: Seconds,
 ) -> Result<ClientChoice<'a>, FlowError> {
     let FlowRequest { identity, grant_kind, .. } = flow_request;
-    let (issuer, metadata) = (server.issuer(), server.metadata());
+    let (issuer, metadata) = (server.issuer(), &server.metadata);
     let unknown = |why: &str| {
         let message = format!("the authorization server {issuer} does not know this client: {why}");
         FlowError::new(FlowErrorKind::NoClientIdentity, message)

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use url::Url;
 
 use super::authorization::{MAX_SCOPE_BYTES, authorization_request, choose_scopes, dpop_key, uses_dpop};
-use super::discovery::{AuthTarget, Server, checked_url, discover_resource, discover_server, insecure};
+use super::discovery::{
+    AuthTarget, AuthorizationServer, checked_url, discover_resource, discover_server, insecure,
+};
 use super::flow::FlowIo;
 use super::flow_step::{FlowStep, excerpt, redacted_url};
 use super::identity::{ClientChoice, Form, OAuthClient, choose};
@@ -68,7 +70,7 @@ struct Login {
     flow_request: FlowRequest,
     stored: StoredState,
     target: AuthTarget,
-    server: Server,
+    server: AuthorizationServer,
     /// True after a registration in this flow; a flow registers once.
     registered: bool,
     /// True after the token endpoint has confirmed or rejected the client in this flow.
@@ -150,7 +152,7 @@ impl Login {
                         register(&self.io, &endpoint, &self.server, about, redirect_uri, &scopes, bound)
                             .await?;
                     self.registered = true;
-                    let client = OAuthClient::registered(&registered, self.server.metadata());
+                    let client = OAuthClient::registered(&registered, &self.server.metadata);
                     let (issuer, registered) = (self.target.issuer.clone(), Box::new(registered));
                     self.io.store(StoreUpdate::Registration { issuer, registered }).await?;
                     return Ok(client);

@@ -5,7 +5,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Response};
 use url::Url;
 
-use super::discovery::{Server, request};
+use super::discovery::{AuthorizationServer, request};
 use super::flow::FlowIo;
 use super::flow_step::{FlowStep, excerpt};
 use super::identity::AuthMethod;
@@ -29,7 +29,7 @@ pub(crate) fn is_bound(registered: &ClientRegistration) -> bool {
 pub(crate) async fn register(
     io: &FlowIo,
     endpoint: &Url,
-    server: &Server,
+    server: &AuthorizationServer,
     about: &ClientMetadata,
     redirect_uri: &Url,
     scopes: &Scopes,
@@ -54,14 +54,19 @@ pub(crate) async fn register(
 }
 
 /// Completes the client metadata with what this flow needs.
-fn complete(about: &ClientMetadata, server: &Server, redirect_uri: &Url, scopes: &Scopes) -> ClientMetadata {
+fn complete(
+    about: &ClientMetadata,
+    server: &AuthorizationServer,
+    redirect_uri: &Url,
+    scopes: &Scopes,
+) -> ClientMetadata {
     let mut about = about.clone();
     about.redirect_uris = vec![redirect_uri.to_string()];
     let native = redirect_uri.scheme() != "https" || is_loopback(redirect_uri);
     about.application_type.get_or_insert_with(|| (if native { "native" } else { "web" }).to_owned());
     about.grant_types.get_or_insert_with(|| vec!["authorization_code".into(), "refresh_token".into()]);
     about.response_types.get_or_insert_with(|| vec!["code".into()]);
-    about.token_endpoint_auth_method.get_or_insert_with(|| method(server.metadata()).name().to_owned());
+    about.token_endpoint_auth_method.get_or_insert_with(|| method(&server.metadata).name().to_owned());
     if about.scope.is_none() && !scopes.is_empty() {
         about.scope = Some(scopes.to_string());
     }

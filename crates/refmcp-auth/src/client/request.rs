@@ -211,7 +211,7 @@ pub struct StoredState {
     /// Dynamic registrations by issuer.
     pub registrations: BTreeMap<String, ClientRegistration>,
     /// The client of the last tokens. A pre-registered client without a configured issuer is bound to this issuer. A caller
-    /// that withholds [`tokens`](Self::tokens) to force a new login sets this nevertheless, with [`LastClient::of`]. Beside
+    /// that withholds [`tokens`](Self::tokens) to force a new login sets this nevertheless, with [`LastClient::of_tokens`]. Beside
     /// tokens it is optional.
     pub last_client: Option<LastClient>,
 }
@@ -238,7 +238,7 @@ pub struct LastClient {
 
 impl LastClient {
     /// The client that tokens were issued to. Tokens of a bare assertion have none.
-    pub fn of(grant: &TokenSet) -> Option<Self> {
+    pub fn of_tokens(grant: &TokenSet) -> Option<Self> {
         Some(Self { client_id: grant.client_id.clone()?, issuer: grant.issuer.clone() })
     }
 }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
-use super::discovery::{AuthTarget, Server, request};
+use super::discovery::{AuthTarget, AuthorizationServer, request};
 use super::flow::FlowIo;
 use super::flow_step::{FlowStep, excerpt};
 use super::identity::{AuthMethod, Form, OAuthClient};
@@ -166,7 +166,7 @@ impl TokenRequest {
             refresh_token: tokens.refresh_token,
             token_endpoint: self.endpoint.clone(),
             revocation_endpoint: revocation,
-            key: self.key.as_deref().map(BoundKey::of),
+            key: self.key.as_deref().map(BoundKey::from_key),
         })
     }
 
@@ -242,7 +242,7 @@ const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 /// A token request to an authorization server.
 pub(crate) fn token_request(
     what: Option<&'static str>,
-    server: &Server,
+    server: &AuthorizationServer,
     client: OAuthClient,
     form: Form,
     key: Option<Arc<PrivateKey>>,
@@ -279,7 +279,7 @@ pub(crate) fn with_assertion(assertion: &Secret, resource: &str, scopes: &Scopes
 pub(crate) fn check_audience(
     assertion: &Secret,
     client: Option<&PreRegistered>,
-    server: &Server,
+    server: &AuthorizationServer,
 ) -> Result<(), FlowError> {
     if client.and_then(|client| client.issuer.as_deref()) == Some(server.issuer()) {
         return Ok(());
@@ -287,7 +287,7 @@ pub(crate) fn check_audience(
     let why = match audience(assertion.reveal()) {
         None => "it names no audience".to_owned(),
         Some(audience) => {
-            let endpoint = server.metadata().token_endpoint.as_deref();
+            let endpoint = server.metadata.token_endpoint.as_deref();
             if audience.iter().any(|name| name == server.issuer() || Some(name) == endpoint) {
                 return Ok(());
             }
@@ -329,7 +329,7 @@ pub(crate) fn with_identity(
     enterprise: &EnterpriseIdp,
     endpoint: Url,
     target: &AuthTarget,
-    server: &Server,
+    server: &AuthorizationServer,
     scopes: &Scopes,
 ) -> TokenRequest {
     let form = vec![

@@ -54,23 +54,13 @@ impl TokenSet {
     }
 }
 
-/// A token type, which is also the scheme of the `Authorization` header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum TokenType {
-    /// A bearer token.
-    Bearer,
-    /// A DPoP-bound token.
-    #[serde(rename = "DPoP")]
-    Dpop,
-}
-
-impl TokenType {
-    /// The name, which is also the scheme of the `Authorization` header.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Bearer => "Bearer",
-            Self::Dpop => "DPoP",
-        }
+named_enum! {
+    /// A token type, which is also the scheme of the `Authorization` header.
+    pub enum TokenType {
+        /// A bearer token.
+        Bearer = "Bearer",
+        /// A DPoP-bound token.
+        Dpop = "DPoP",
     }
 }
 
@@ -85,7 +75,7 @@ pub struct BoundKey {
 
 impl BoundKey {
     /// Converts a key.
-    pub fn of(key: &PrivateKey) -> Self {
+    pub fn from_key(key: &PrivateKey) -> Self {
         Self { algorithm: key.algorithm(), pkcs8: Secret::from(encode(key.reveal_pkcs8())) }
     }
 

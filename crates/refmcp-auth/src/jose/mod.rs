@@ -15,46 +15,20 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::{Deserialize, Serialize};
 
-/// An asymmetric signature algorithm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Algorithm {
-    /// ECDSA on P-256 with SHA-256.
-    #[serde(rename = "ES256")]
-    Es256,
-    /// ECDSA on P-384 with SHA-384.
-    #[serde(rename = "ES384")]
-    Es384,
-    /// Ed25519.
-    #[serde(rename = "EdDSA")]
-    EdDsa,
-    /// RSA, PSS, SHA-256.
-    #[serde(rename = "PS256")]
-    Ps256,
-    /// RSA, PKCS #1 1.5, SHA-256.
-    #[serde(rename = "RS256")]
-    Rs256,
-}
-
-impl Algorithm {
-    /// All supported algorithms.
-    pub const ALL: [Self; 5] = [Self::Es256, Self::Es384, Self::EdDsa, Self::Ps256, Self::Rs256];
-
-    /// The JOSE name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Es256 => "ES256",
-            Self::Es384 => "ES384",
-            Self::EdDsa => "EdDSA",
-            Self::Ps256 => "PS256",
-            Self::Rs256 => "RS256",
-        }
-    }
-
-    /// The algorithm of a JOSE name, if it is supported.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
+named_enum! {
+    /// An asymmetric signature algorithm.
+    pub enum Algorithm {
+        /// ECDSA on P-256 with SHA-256.
+        Es256 = "ES256",
+        /// ECDSA on P-384 with SHA-384.
+        Es384 = "ES384",
+        /// Ed25519.
+        EdDsa = "EdDSA",
+        /// RSA, PSS, SHA-256.
+        Ps256 = "PS256",
+        /// RSA, PKCS #1 1.5, SHA-256.
+        Rs256 = "RS256",
     }
 }
 

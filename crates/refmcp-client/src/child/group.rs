@@ -17,7 +17,7 @@ pub(super) struct Group {
 
 #[cfg(unix)]
 impl Group {
-    pub(super) fn of(child: &Child) -> Self {
+    pub(super) fn led_by(child: &Child) -> Self {
         let number = child.id().and_then(|number| i32::try_from(number).ok());
         Self { leader: number.and_then(rustix::process::Pid::from_raw) }
     }
@@ -55,7 +55,7 @@ impl Group {
 /// Without process groups the child is alone, and [`tokio`] kills it.
 #[cfg(not(unix))]
 impl Group {
-    pub(super) fn of(_: &Child) -> Self {
+    pub(super) fn led_by(_: &Child) -> Self {
         Self {}
     }
 

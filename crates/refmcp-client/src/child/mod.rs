@@ -204,7 +204,7 @@ impl ChildProcess {
 
     fn start(&self, sink: Arc<dyn MessageSink>) -> Result<Arc<dyn Transport>, TransportError> {
         let mut child = self.command().spawn().map_err(|fault| start_error(self, &fault))?;
-        let group = Group::of(&child);
+        let group = Group::led_by(&child);
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             let program = redact::word(&self.program.to_string_lossy());
             return Err(TransportError::Unreachable(format!("{program}: it has no pipes")));

@@ -43,7 +43,8 @@ impl HttpSse {
             return Err(refused(response, None).await);
         }
         check_encoding(&response.headers)?;
-        if response.status != StatusCode::OK || ContentType::of(&response.headers) != ContentType::EventStream
+        if response.status != StatusCode::OK
+            || ContentType::from_headers(&response.headers) != ContentType::EventStream
         {
             return Err(unexpected(response, "a stream of events").await);
         }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{self, HeaderMap};
+use refmcp_auth::client::AuthMethod;
 use refmcp_auth::jose::{Algorithm, Jws};
 use refmcp_auth::{Seconds, Secret};
 use url::form_urlencoded;
 
-use super::{Client, Method, Origin, known};
+use super::{Client, Origin, known};
 use crate::form::Form;
 use crate::respond::ErrorResponse;
 use crate::serve::Exchange;
@@ -45,13 +46,12 @@ fn check(exchange: Exchange<'_>, form: &Form) -> Result<Arc<Client>, ErrorRespon
     let (id, proof) = read(&exchange.head.headers, form)?;
     // Any origin may read the response, so it does not depend on what is at the URL of a client id.
     let client = known(server, &id, now).ok_or_else(|| unproven("the client is not known here"))?;
-    match (&proof, client.method) {
-        (Proof::Nothing, Method::None) => {}
-        (Proof::Basic(decoded, raw), Method::Basic | Method::BasicOrPost) => {
-            check_secret(&client, &[decoded, raw])?;
-        }
-        (Proof::Post(given), Method::Post | Method::BasicOrPost) => check_secret(&client, &[given])?,
-        (Proof::Assertion(assertion), Method::PrivateKeyJwt) => {
+    let takes = |method| client.methods.contains(&method);
+    match &proof {
+        Proof::Nothing if takes(AuthMethod::None) => {}
+        Proof::Basic(decoded, raw) if takes(AuthMethod::Basic) => check_secret(&client, &[decoded, raw])?,
+        Proof::Post(given) if takes(AuthMethod::Post) => check_secret(&client, &[given])?,
+        Proof::Assertion(assertion) if takes(AuthMethod::PrivateKey) => {
             check_assertion(exchange, &client, assertion.reveal())?;
         }
         _ => return Err(unproven("the client proves who it is in another way than it has registered")),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use refmcp_auth::client::AuthMethod;
 use refmcp_auth::jose::Jwks;
 use refmcp_auth::{ExpiringMap, Seconds, Secret};
 
@@ -15,41 +16,14 @@ pub(crate) use document::{MOST_FETCHES, find, known};
 pub use redirect::Redirects;
 pub(crate) use register::register;
 
-/// A client authentication method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
-    /// None: a public client.
-    None,
-    /// The secret in the `Authorization` header.
-    Basic,
-    /// The secret in the body.
-    Post,
-    /// The secret in either place.
-    BasicOrPost,
-    /// A signed assertion.
-    PrivateKeyJwt,
-}
-
-impl Method {
-    /// The method of a registered name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        match name {
-            "none" => Some(Self::None),
-            "client_secret_basic" => Some(Self::Basic),
-            "client_secret_post" => Some(Self::Post),
-            "private_key_jwt" => Some(Self::PrivateKeyJwt),
-            _ => None,
-        }
-    }
-}
-
 /// A client.
 #[derive(Debug, Clone)]
 pub struct Client {
     pub(crate) id: String,
     pub(crate) name: Option<String>,
     pub(crate) redirects: Redirects,
-    pub(crate) method: Method,
+    /// How it may authenticate.
+    pub(crate) methods: Vec<AuthMethod>,
     pub(crate) secret: Option<Secret>,
     pub(crate) keys: Jwks,
     /// Allowed grant types; empty: all that fit.
@@ -71,12 +45,12 @@ pub(crate) enum Origin {
 }
 
 impl Client {
-    fn new(id: impl Into<String>, method: Method) -> Self {
+    fn new(id: impl Into<String>, methods: &[AuthMethod]) -> Self {
         Self {
             id: id.into(),
             name: None,
             redirects: Redirects::AnyLoopback,
-            method,
+            methods: methods.to_vec(),
             secret: None,
             keys: Jwks::default(),
             grants: None,
@@ -87,17 +61,17 @@ impl Client {
 
     /// A public client. Without redirect URIs, any loopback URI is allowed and no other.
     pub fn public(id: impl Into<String>) -> Self {
-        Self::new(id, Method::None)
+        Self::new(id, &[AuthMethod::None])
     }
 
     /// A client with a secret.
     pub fn with_secret(id: impl Into<String>, secret: impl Into<Box<str>>) -> Self {
-        Self { secret: Some(Secret::new(secret)), ..Self::new(id, Method::BasicOrPost) }
+        Self { secret: Some(Secret::new(secret)), ..Self::new(id, &[AuthMethod::Basic, AuthMethod::Post]) }
     }
 
     /// A client with keys for assertions.
     pub fn with_keys(id: impl Into<String>, keys: Jwks) -> Self {
-        Self { keys, ..Self::new(id, Method::PrivateKeyJwt) }
+        Self { keys, ..Self::new(id, &[AuthMethod::PrivateKey]) }
     }
 
     /// Sets the display name.
@@ -132,7 +106,7 @@ impl Client {
 
     /// True if the client has no credentials.
     pub(crate) fn is_public(&self) -> bool {
-        self.method == Method::None
+        self.methods == [AuthMethod::None]
     }
 
     /// True if the client may use a grant type.

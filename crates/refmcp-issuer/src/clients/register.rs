@@ -1,12 +1,13 @@
 //! The registration endpoint (RFC 7591).
 
 use http::StatusCode;
+use refmcp_auth::client::AuthMethod;
 use refmcp_auth::metadata::{ClientMetadata, ClientRegistration};
 use refmcp_auth::random::random_token;
 use refmcp_auth::{Secret, uri};
 use serde_json::Map;
 
-use super::{Client, Method, Origin, Redirects, redirect};
+use super::{Client, Origin, Redirects, redirect};
 use crate::form::media_type;
 use crate::respond::{self, ErrorResponse};
 use crate::serve::{Answer, Exchange};
@@ -39,7 +40,7 @@ pub(crate) fn register(exchange: Exchange<'_>) -> Answer {
         .map_err(|fault| unfit(format!("the body is not the metadata of a client ({})", place(&fault))))?;
     let random = || random_token().map_err(|fault| ErrorResponse::server_error(fault.to_string()));
     let mut client = read(random()?, Origin::Registration, &asked)?;
-    if matches!(client.method, Method::Basic | Method::Post) {
+    if client.methods.iter().any(|method| matches!(method, AuthMethod::Basic | AuthMethod::Post)) {
         client.secret = Some(Secret::from(random()?));
     }
     // Unknown members are not registered.
@@ -80,9 +81,9 @@ fn method_of(asked: &ClientMetadata) -> &str {
 
 /// Reads the client of metadata. It has no secret yet.
 pub(super) fn read(id: String, origin: Origin, asked: &ClientMetadata) -> Result<Client, ErrorResponse> {
-    let method = Method::named(method_of(asked))
+    let method = AuthMethod::named(method_of(asked))
         .ok_or_else(|| unfit("token_endpoint_auth_method is not one of those that are supported"))?;
-    if method == Method::PrivateKeyJwt && asked.jwks.as_ref().is_none_or(|keys| keys.keys.is_empty()) {
+    if method == AuthMethod::PrivateKey && asked.jwks.as_ref().is_none_or(|keys| keys.keys.is_empty()) {
         return Err(unfit("private_key_jwt needs keys in jwks; jwks_uri is not fetched here"));
     }
     if asked.jwks.as_ref().is_some_and(|keys| keys.keys.len() > MOST) || asked.redirect_uris.len() > MOST {
@@ -115,7 +116,7 @@ pub(super) fn read(id: String, origin: Origin, asked: &ClientMetadata) -> Result
         grants: Some(grants),
         bound_tokens: bound.unwrap_or(false),
         origin,
-        ..Client::new(id, method)
+        ..Client::new(id, &[method])
     })
 }
 

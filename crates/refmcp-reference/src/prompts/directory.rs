@@ -20,7 +20,7 @@ const MOST_BYTES: usize = 256 << 10;
 const MOST_TOTAL: usize = 16 << 20;
 
 /// A watched directory that is not served yet.
-pub(crate) struct UnservedDirectory {
+pub(crate) struct UnservedPrompts {
     dir: Dir,
     watcher: DirectoryWatcher,
 }
@@ -51,7 +51,7 @@ struct Scan {
     faults: BTreeMap<String, (FileFault, Option<String>)>,
 }
 
-impl UnservedDirectory {
+impl UnservedPrompts {
     pub(crate) fn open(path: PathBuf) -> Result<Self, ReferenceError> {
         let (dir, watcher) = DirectoryWatcher::open("prompts", path, RecursiveMode::NonRecursive)?;
         Ok(Self { dir, watcher })

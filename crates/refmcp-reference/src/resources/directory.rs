@@ -32,7 +32,7 @@ const MOST_DEPTH: usize = 16;
 const MOST_BYTES: u64 = 8 << 20;
 
 /// A watched directory that is not served yet.
-pub(crate) struct UnservedDirectory {
+pub(crate) struct UnservedResources {
     files: Arc<Files>,
     watcher: DirectoryWatcher,
 }
@@ -57,7 +57,7 @@ enum Unread {
     TooLarge,
 }
 
-impl UnservedDirectory {
+impl UnservedResources {
     pub(crate) fn open(path: PathBuf) -> Result<Self, ReferenceError> {
         let (dir, watcher) = DirectoryWatcher::open("resources", path, RecursiveMode::Recursive)?;
         Ok(Self { files: Arc::new(Files { dir, listed: Mutex::default() }), watcher })
@@ -120,7 +120,7 @@ impl Files {
         let modified =
             Annotations { last_modified: Some(rfc3339::of_file(seen.modified)), ..Annotations::default() };
         let resource = resource.title(path).size(seen.size).annotations(modified);
-        match FileType::of(path).mime_type() {
+        match FileType::from_path(path).mime_type() {
             Some(mime_type) => resource.mime_type(mime_type),
             None => resource,
         }
@@ -188,7 +188,7 @@ impl Files {
 }
 
 async fn read(files: Arc<Files>, path: String, uri: String) -> Result<ResourceContents, CallError> {
-    let kind = FileType::of(&path);
+    let kind = FileType::from_path(&path);
     let bytes = tokio::task::spawn_blocking(move || files.bytes(&path)).await;
     match bytes {
         Ok(Ok(bytes)) => Ok(match kind.read(bytes) {

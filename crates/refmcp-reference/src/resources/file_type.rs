@@ -59,7 +59,7 @@ pub(super) enum FileType {
 }
 
 impl FileType {
-    pub(super) fn of(path: &str) -> Self {
+    pub(super) fn from_path(path: &str) -> Self {
         let name = path.rsplit('/').next().unwrap_or(path);
         let Some((_, extension)) = name.rsplit_once('.') else { return Self::Unknown };
         let is_one = |known: &&[&str]| known.iter().any(|known| extension.eq_ignore_ascii_case(known));
@@ -101,10 +101,13 @@ mod tests {
 
     #[test]
     fn names_and_contents_decide() {
-        assert_eq!(FileType::of("a/b.MD"), FileType::Text("text/markdown"));
-        assert_eq!(FileType::of("a.b/Makefile"), FileType::Unknown);
-        assert_eq!(FileType::of("x.png").read(b"text".to_vec()), Err((b"text".to_vec(), "image/png")));
-        assert_eq!(FileType::of("x.txt").read(b"\xFF".to_vec()), Err((b"\xFF".to_vec(), "text/plain")));
+        assert_eq!(FileType::from_path("a/b.MD"), FileType::Text("text/markdown"));
+        assert_eq!(FileType::from_path("a.b/Makefile"), FileType::Unknown);
+        assert_eq!(FileType::from_path("x.png").read(b"text".to_vec()), Err((b"text".to_vec(), "image/png")));
+        assert_eq!(
+            FileType::from_path("x.txt").read(b"\xFF".to_vec()),
+            Err((b"\xFF".to_vec(), "text/plain"))
+        );
         assert_eq!(FileType::Unknown.read(b"text".to_vec()), Ok(("text".to_owned(), "text/plain")));
         assert_eq!(FileType::Unknown.read(b"\0".to_vec()), Err((b"\0".to_vec(), "application/octet-stream")));
     }

@@ -11,6 +11,13 @@ use crate::completion;
 /// The examples of every command, each behind a line `# COMMAND`. A test parses every one of them.
 const EXAMPLES: &str = include_str!("help/examples.txt");
 
+/// The two ways to write a command that drives one server, with these words besides the target.
+pub(super) fn usages(command: &str, words: &str) -> String {
+    let (start, words) = (format!("refmcp {command} [OPTIONS]"), format!(" {words}"));
+    let words = words.trim_end();
+    format!("{start} <TARGET>{words}\n       {start}{words} -- <COMMAND>...")
+}
+
 /// What the help of a command shows below its options.
 pub(super) fn examples(command: &str) -> &'static str {
     let section = EXAMPLES.split_once(&format!("# {command}\n")).map_or("", |(_, section)| section);

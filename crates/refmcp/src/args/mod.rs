@@ -31,7 +31,7 @@ pub(crate) use install::{InstallOptions, ServersOptions};
 use relay::RelayOptions;
 pub(crate) use relay::{Relay, RelayListen, RelayServer};
 pub(crate) use serve::{
-    AuthorizationOptions, BuiltinLogin, DpopPolicy, Policy, Profile, ServeOptions, ServerOptions, TokenIssuer,
+    AuthorizationOptions, BuiltinLogin, DpopPolicy, Policy, ServeOptions, ServerOptions, TokenIssuer,
 };
 pub(crate) use shell_words::split_words;
 pub(crate) use target::{Target, TargetName, UrlTransport, sha256_hex};

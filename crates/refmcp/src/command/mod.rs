@@ -17,7 +17,7 @@ use anyhow::Result;
 use refmcp_reference::Options;
 use refmcp_server::{ServerBuilder, Timeouts};
 
-use crate::args::{Policy, Profile, ServerOptions};
+use crate::args::{Policy, ServerOptions};
 use crate::trace::Tracer;
 
 /// What of the options is for any server.
@@ -32,11 +32,7 @@ fn configure(options: &ServerOptions) -> Result<impl FnOnce(ServerBuilder) -> Se
 /// The reference server's options, as they were typed.
 fn reference_options(options: ServerOptions) -> Options {
     Options {
-        profile: match options.profile {
-            Profile::Reference => refmcp_reference::Profile::Reference,
-            Profile::Conformance => refmcp_reference::Profile::Conformance,
-            Profile::All => refmcp_reference::Profile::All,
-        },
+        profile: options.profile,
         resources_dir: options.resources,
         prompts_dir: options.prompts,
         page_size: options.page_size as usize,

@@ -50,7 +50,7 @@ impl ScopedFetcher {
 
 /// The farthest of a host's addresses: one local address among others makes it no local host.
 fn farthest(found: impl Iterator<Item = SocketAddr>) -> AddressScope {
-    found.map(|address| AddressScope::of(address.ip())).max().unwrap_or(AddressScope::Public)
+    found.map(|address| AddressScope::of_address(address.ip())).max().unwrap_or(AddressScope::Public)
 }
 
 impl Fetch for ScopedFetcher {

@@ -4,26 +4,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Result, anyhow, bail};
 use refmcp_auth::secret::Secret;
 
 use super::{Input, Launch, ServerEntry, Servers};
-
-/// Why a variable has no value. Names the variable, and no value of another one.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum ResolveError {
-    #[error("${{{variable}}}: the environment has no variable of that name")]
-    NotInEnvironment { variable: String },
-    #[error("${{input:{id}}}: the file has no input of that id")]
-    NoSuchInput { id: String },
-    #[error("${{input:{id}}}: {why}")]
-    NotGiven { id: String, why: String },
-    #[error("${{input:{id}}}: the answer is none of the options")]
-    NotAllowed { id: String },
-    #[error("${{{variable}}} is no variable that is known here")]
-    Unknown { variable: String },
-    #[error("a variable that begins with \"${{\" has no end")]
-    Unfinished,
-}
 
 impl Servers {
     /// The entry with its variables filled in; whatever they stand for is taken as it is and not searched again.
@@ -34,13 +18,13 @@ impl Servers {
     /// count from the directory that the file is for.
     ///
     /// # Errors
-    /// A variable has no value.
+    /// A variable has no value. The error names the variable, and no value of another one.
     pub(crate) fn resolve(
         &self,
         entry: &ServerEntry,
         ask: &dyn Fn(&Input) -> Result<String, String>,
         env: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<ServerEntry, ResolveError> {
+    ) -> Result<ServerEntry> {
         let folder = workspace(&entry.source);
         let source = &entry.source;
         let resolver = Resolver { inputs: &self.inputs, source, folder, ask, env, asked: RefCell::default() };
@@ -68,7 +52,7 @@ struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    fn launch(&self, launch: &Launch) -> Result<Launch, ResolveError> {
+    fn launch(&self, launch: &Launch) -> Result<Launch> {
         Ok(match launch {
             Launch::Command { program, args, env, cwd, env_file } => Launch::Command {
                 program: self.text(program)?,
@@ -83,24 +67,26 @@ impl Resolver<'_> {
         })
     }
 
-    fn pairs(&self, pairs: &[(String, Secret)]) -> Result<Vec<(String, Secret)>, ResolveError> {
+    fn pairs(&self, pairs: &[(String, Secret)]) -> Result<Vec<(String, Secret)>> {
         let pair =
             |(name, value): &(String, Secret)| Ok((name.clone(), Secret::new(self.text(value.reveal())?)));
         pairs.iter().map(pair).collect()
     }
 
-    fn path(&self, path: Option<&Path>) -> Result<Option<PathBuf>, ResolveError> {
+    fn path(&self, path: Option<&Path>) -> Result<Option<PathBuf>> {
         let Some(path) = path else { return Ok(None) };
         let text = self.text(&path.to_string_lossy())?;
         Ok(Some(self.folder.join(text)))
     }
 
-    fn text(&self, text: &str) -> Result<String, ResolveError> {
+    fn text(&self, text: &str) -> Result<String> {
         let mut filled = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
             filled.push_str(before);
-            let (variable, after) = after.split_once('}').ok_or(ResolveError::Unfinished)?;
+            let (variable, after) = after
+                .split_once('}')
+                .ok_or_else(|| anyhow!("a variable that begins with \"${{\" has no end"))?;
             filled.push_str(&self.variable(variable)?);
             rest = after;
         }
@@ -108,8 +94,8 @@ impl Resolver<'_> {
         Ok(filled)
     }
 
-    fn variable(&self, variable: &str) -> Result<String, ResolveError> {
-        let missing = || ResolveError::NotInEnvironment { variable: variable.to_owned() };
+    fn variable(&self, variable: &str) -> Result<String> {
+        let missing = || anyhow!("${{{variable}}}: the environment has no variable of that name");
         if let Some(id) = variable.strip_prefix("input:") {
             return self.input(id);
         }
@@ -131,23 +117,22 @@ impl Resolver<'_> {
         let (name, otherwise) =
             variable.split_once(":-").map_or((variable, None), |(name, value)| (name, Some(value)));
         if !is_name(name) {
-            return Err(ResolveError::Unknown { variable: variable.to_owned() });
+            bail!("${{{variable}}} is no variable that is known here");
         }
         // As in a shell, what is empty counts as missing where there is something else to take.
         let found = (self.env)(name).filter(|value| otherwise.is_none() || !value.is_empty());
         found.or_else(|| otherwise.map(str::to_owned)).ok_or_else(missing)
     }
 
-    fn input(&self, id: &str) -> Result<String, ResolveError> {
+    fn input(&self, id: &str) -> Result<String> {
         if let Some(answer) = self.asked.borrow().get(id) {
             return Ok(answer.clone());
         }
         let input = self.inputs.iter().find(|input| input.id == id && input.source == *self.source);
-        let input = input.ok_or_else(|| ResolveError::NoSuchInput { id: id.to_owned() })?;
-        let not_given = |why| ResolveError::NotGiven { id: id.to_owned(), why };
-        let answer = (self.ask)(input).map_err(not_given)?;
+        let input = input.ok_or_else(|| anyhow!("${{input:{id}}}: the file has no input of that id"))?;
+        let answer = (self.ask)(input).map_err(|why| anyhow!("${{input:{id}}}: {why}"))?;
         if !input.allows(&answer) {
-            return Err(ResolveError::NotAllowed { id: id.to_owned() });
+            bail!("${{input:{id}}}: the answer is none of the options");
         }
         self.asked.borrow_mut().insert(id.to_owned(), answer.clone());
         Ok(answer)

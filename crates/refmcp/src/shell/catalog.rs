@@ -123,7 +123,7 @@ impl Catalogs {
     }
 
     /// What the server of this name catalogs.
-    pub(super) fn of(&self, server: &str) -> Option<&Catalog> {
+    pub(super) fn of_server(&self, server: &str) -> Option<&Catalog> {
         self.servers.iter().find(|(known, _)| known == server).map(|(_, catalog)| &**catalog)
     }
 

@@ -187,7 +187,8 @@ fn qualified(
 
 fn of_tool(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -> Suggestions {
     let Ok((server, name)) = catalogs.find(word, catalog::tools) else { return Suggestions::default() };
-    let tool = catalogs.of(&server).and_then(|catalog| catalog.tools.iter().find(|tool| tool.name == name));
+    let tool =
+        catalogs.of_server(&server).and_then(|catalog| catalog.tools.iter().find(|tool| tool.name == name));
     let Some(tool) = tool else { return Suggestions::default() };
     let file = |(key, value): (&str, &str)| Some((format!("{key}=@"), value.strip_prefix('@')?.to_owned()));
     match partial.split_once('=').and_then(file) {
@@ -198,7 +199,7 @@ fn of_tool(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -> 
 
 fn of_prompt(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -> Suggestions {
     let Ok((server, name)) = catalogs.find(word, catalog::prompts) else { return Suggestions::default() };
-    let prompts = catalogs.of(&server).map(|catalog| catalog.prompts.iter()).into_iter();
+    let prompts = catalogs.of_server(&server).map(|catalog| catalog.prompts.iter()).into_iter();
     let prompt = prompts.flatten().find(|prompt| prompt.name == name);
     let schema = prompt_schema(prompt.and_then(|prompt| prompt.arguments.as_deref()).unwrap_or_default());
     asked_of_server(&schema, server, CompletionReference::Prompt(name), given, partial)
@@ -206,7 +207,7 @@ fn of_prompt(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -
 
 fn of_template(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -> Suggestions {
     let Ok((server, name)) = catalogs.find(word, catalog::templates) else { return Suggestions::default() };
-    let Some(template) = catalogs.of(&server).and_then(|catalog| catalog.template(&name)) else {
+    let Some(template) = catalogs.of_server(&server).and_then(|catalog| catalog.template(&name)) else {
         return Suggestions::default();
     };
     let schema = template_schema(&template.uri_template);

@@ -42,7 +42,7 @@ impl Shell {
         match catalogs.find(what, catalog::templates) {
             Ok((server, name)) => {
                 let server = self.registry.named(&server)?;
-                let uri = match catalogs.of(&server.name).and_then(|catalog| catalog.template(&name)) {
+                let uri = match catalogs.of_server(&server.name).and_then(|catalog| catalog.template(&name)) {
                     Some(template) => self.fill_in(&server, template, given).await?,
                     None => name,
                 };

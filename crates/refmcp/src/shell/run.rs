@@ -165,7 +165,7 @@ impl Shell {
             catalogs = self.registry.catalogs().await;
         }
         let has_none = |(server, _): &(String, String)| {
-            catalogs.of(server).is_some_and(|catalog| names(catalog).is_empty())
+            catalogs.of_server(server).is_some_and(|catalog| names(catalog).is_empty())
         };
         match catalogs.find(word, names) {
             Ok((server, name)) => Ok((self.registry.named(&server)?, name)),

@@ -12,8 +12,8 @@ use crate::pkce::S256;
 use crate::uri::server_metadata;
 
 /// Checked authorization server metadata.
-pub(crate) struct Server {
-    metadata: ServerMetadata,
+pub(crate) struct AuthorizationServer {
+    pub(crate) metadata: ServerMetadata,
 }
 
 /// Finds and checks the metadata of an authorization server. A server that is `alone`, taken for its own authorization
@@ -24,7 +24,7 @@ pub(crate) async fn discover_server(
     issuer: &str,
     alone: bool,
     flow_request: &FlowRequest,
-) -> Result<Server, FlowError> {
+) -> Result<AuthorizationServer, FlowError> {
     let places = places(issuer, flow_request)?;
     let search = MetadataSearch { io, what, whose: Blame::AuthorizationServer, flow_request };
     let (metadata, url) = match search.find(places).await? {
@@ -70,7 +70,7 @@ fn read_server(
     issuer: &str,
     alone: bool,
     grant_kind: &GrantKind,
-) -> Result<Server, FlowError> {
+) -> Result<AuthorizationServer, FlowError> {
     // A fallback to the server's origin has no configured issuer, so a trailing slash may differ.
     let same = metadata.issuer == issuer || (alone && metadata.issuer.strip_suffix('/') == Some(issuer));
     if !same {
@@ -79,7 +79,7 @@ fn read_server(
             format!("the metadata at {url} is of the authorization server {named:?} and not of {issuer:?}");
         return Err(FlowError::new(FlowErrorKind::IssuerMismatch, message));
     }
-    let server = Server { metadata };
+    let server = AuthorizationServer { metadata };
     server.token_endpoint()?;
     if matches!(grant_kind, GrantKind::AuthorizationCode { .. }) {
         if !ServerMetadata::lists(server.metadata.code_challenge_methods_supported.as_ref(), S256) {
@@ -93,7 +93,7 @@ fn read_server(
 }
 
 /// Default endpoints of a server without metadata (revision 2025-03-26).
-fn legacy_server(issuer: &str) -> Server {
+fn legacy_server(issuer: &str) -> AuthorizationServer {
     let endpoint = |path: &str| Some(format!("{issuer}{path}"));
     let metadata = ServerMetadata {
         issuer: issuer.to_owned(),
@@ -102,18 +102,13 @@ fn legacy_server(issuer: &str) -> Server {
         registration_endpoint: endpoint("/register"),
         ..ServerMetadata::default()
     };
-    Server { metadata }
+    AuthorizationServer { metadata }
 }
 
-impl Server {
+impl AuthorizationServer {
     /// The issuer.
     pub(crate) fn issuer(&self) -> &str {
         &self.metadata.issuer
-    }
-
-    /// The metadata.
-    pub(crate) fn metadata(&self) -> &ServerMetadata {
-        &self.metadata
     }
 
     /// The authorization endpoint.

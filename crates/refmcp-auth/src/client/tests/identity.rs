@@ -203,7 +203,7 @@ const SECOND: &str = "https://as2.example";
 #[test]
 fn a_client_stays_bound_without_tokens() {
     let grant = servers().run(with_all()).unwrap();
-    let stored = StoredState { last_client: LastClient::of(&grant), ..StoredState::default() };
+    let stored = StoredState { last_client: LastClient::of_tokens(&grant), ..StoredState::default() };
     assert_eq!(stored.last_client, Some(LastClient { client_id: "before".into(), issuer: ISSUER.into() }));
     for grant_kind in [with_all().grant_kind, GrantKind::ClientCredentials] {
         let mut servers = trusting(&[SECOND]);
@@ -228,7 +228,7 @@ fn a_client_stays_bound_without_tokens() {
 #[test]
 fn the_authorization_server_of_the_client_is_preferred() {
     let grant = servers().run(with_all()).unwrap();
-    let mut stored = StoredState { last_client: LastClient::of(&grant), ..StoredState::default() };
+    let mut stored = StoredState { last_client: LastClient::of_tokens(&grant), ..StoredState::default() };
     stored.registrations.insert(SECOND.to_owned(), registered(&json!({})));
     let mut servers = trusting(&[SECOND, ISSUER]);
     assert_eq!(servers.run_knowing(with_all(), stored).unwrap().issuer, ISSUER);

@@ -101,7 +101,8 @@ impl Dialer {
             .map_err(|fault| DialError::Unreachable(format!("{}: {fault}", self.address.authority())))?;
         tcp.set_nodelay(true).map_err(|fault| DialError::Unreachable(fault.to_string()))?;
         // The address of this very connection counts, not what the name means by now.
-        let scope = tcp.peer_addr().map_or(AddressScope::Reserved, |peer| AddressScope::of(peer.ip()));
+        let scope =
+            tcp.peer_addr().map_or(AddressScope::Reserved, |peer| AddressScope::of_address(peer.ip()));
         if !self.address.is_secure() {
             return Ok(Stream { io: Box::new(tcp), is_http2: false, scope });
         }

@@ -26,15 +26,15 @@ impl AddressScope {
     /// public.
     pub fn of_url(url: &Url) -> Self {
         match url.host() {
-            Some(Host::Ipv4(address)) => Self::of(address.into()),
-            Some(Host::Ipv6(address)) => Self::of(address.into()),
+            Some(Host::Ipv4(address)) => Self::of_address(address.into()),
+            Some(Host::Ipv6(address)) => Self::of_address(address.into()),
             _ if is_loopback(url) => Self::Loopback,
             _ => Self::Public,
         }
     }
 
     /// The scope of an IP address.
-    pub fn of(address: IpAddr) -> Self {
+    pub fn of_address(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => of_v4(address),
             IpAddr::V6(address) => of_v6(address),
@@ -85,7 +85,7 @@ pub(crate) struct AddressPolicy {
 
 impl AddressPolicy {
     fn allows(self, address: IpAddr) -> bool {
-        match AddressScope::of(address) {
+        match AddressScope::of_address(address) {
             AddressScope::Loopback => self.from == AddressScope::Loopback,
             // A party on this machine is in its networks.
             AddressScope::Private => self.from <= AddressScope::Private && !self.only_loopback,
@@ -147,7 +147,7 @@ mod tests {
             ),
         ] {
             for address in addresses {
-                assert_eq!(AddressScope::of(address.parse().unwrap()), scope, "{address}");
+                assert_eq!(AddressScope::of_address(address.parse().unwrap()), scope, "{address}");
             }
         }
     }

@@ -126,7 +126,7 @@ pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), TransportError> 
 /// The error of a successful response with the wrong content type.
 pub(crate) async fn unexpected(mut response: HttpResponse, wanted: &str) -> TransportError {
     let status = response.status.as_u16();
-    if ContentType::of(&response.headers) == ContentType::Other
+    if ContentType::from_headers(&response.headers) == ContentType::Other
         && !response.headers.contains_key(header::CONTENT_TYPE)
     {
         response.discard().await;

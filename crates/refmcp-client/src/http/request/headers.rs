@@ -191,7 +191,7 @@ pub(crate) enum ContentType {
 }
 
 impl ContentType {
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         let Some(Ok(kind)) = headers.get(header::CONTENT_TYPE).map(HeaderValue::to_str) else {
             return Self::Other;
         };

@@ -84,7 +84,7 @@ impl PostedRequest<'_> {
             return Err(failed(requester, response, self.session.as_ref()).await);
         }
         self.check_head(&response.headers)?;
-        match ContentType::of(&response.headers) {
+        match ContentType::from_headers(&response.headers) {
             ContentType::Json => {
                 let body = response
                     .body
@@ -194,7 +194,7 @@ impl PostedRequest<'_> {
                 Err(fault) => return Err(fault),
             };
             if response.status == StatusCode::OK
-                && ContentType::of(&response.headers) == ContentType::EventStream
+                && ContentType::from_headers(&response.headers) == ContentType::EventStream
             {
                 check_encoding(&response.headers)?;
                 position.opened();

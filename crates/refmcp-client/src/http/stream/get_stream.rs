@@ -22,7 +22,7 @@ pub(crate) async fn keep_open(requester: Arc<HttpRequester>, rules: &'static Rul
         match requester.request(requester.get(observed.clone(), headers)).await {
             Ok(response)
                 if response.status == StatusCode::OK
-                    && ContentType::of(&response.headers) == ContentType::EventStream =>
+                    && ContentType::from_headers(&response.headers) == ContentType::EventStream =>
             {
                 if let Err(fault) = check_encoding(&response.headers) {
                     return requester.sink.ignored_input(&fault.to_string());

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::help::examples;
+use super::help::{examples, usages};
 use super::value::{host_name, pair, web_origin};
 use auth::AuthArgs;
 
@@ -32,19 +32,13 @@ refmcp list [OPTIONS] [tools|resources|templates|prompts|models|all] <TARGET> [N
        refmcp list [OPTIONS] -- <COMMAND>...", after_help = examples("refmcp list"))]
     List(ListArgs),
     /// Call a tool.
-    #[command(override_usage = "\
-refmcp call [OPTIONS] <TARGET> <TOOL> [KEY=VALUE]...
-       refmcp call [OPTIONS] <TOOL> [KEY=VALUE]... -- <COMMAND>...", after_help = examples("refmcp call"))]
+    #[command(override_usage = usages("call", "<TOOL> [KEY=VALUE]..."), after_help = examples("refmcp call"))]
     Call(ServerArgs<CallArgs>),
     /// Read a resource.
-    #[command(override_usage = "\
-refmcp read [OPTIONS] <TARGET> <URI>
-       refmcp read [OPTIONS] <URI> -- <COMMAND>...", after_help = examples("refmcp read"))]
+    #[command(override_usage = usages("read", "<URI>"), after_help = examples("refmcp read"))]
     Read(ServerArgs<ReadArgs>),
     /// Get a prompt.
-    #[command(override_usage = "\
-refmcp prompt [OPTIONS] <TARGET> <NAME> [KEY=VALUE]...
-       refmcp prompt [OPTIONS] <NAME> [KEY=VALUE]... -- <COMMAND>...", after_help = examples("refmcp prompt"))]
+    #[command(override_usage = usages("prompt", "<NAME> [KEY=VALUE]..."), after_help = examples("refmcp prompt"))]
     Prompt(ServerArgs<PromptArgs>),
     /// Ask the server for values that an argument could have.
     #[command(override_usage = "\
@@ -52,14 +46,10 @@ refmcp complete [OPTIONS] <--prompt <NAME>|--template <URI>> <TARGET> <ARGUMENT=
        refmcp complete [OPTIONS] <--prompt <NAME>|--template <URI>> <ARGUMENT=PREFIX> -- <COMMAND>...", after_help = examples("refmcp complete"))]
     Complete(ServerArgs<CompleteArgs>),
     /// Show what changes: the lists, and the resources that are named.
-    #[command(override_usage = "\
-refmcp watch [OPTIONS] <TARGET> [URI]...
-       refmcp watch [OPTIONS] [URI]... -- <COMMAND>...", after_help = examples("refmcp watch"))]
+    #[command(override_usage = usages("watch", "[URI]..."), after_help = examples("refmcp watch"))]
     Watch(ServerArgs<WatchArgs>),
     /// Show who the server is, what it can do and which revision it speaks.
-    #[command(override_usage = "\
-refmcp info [OPTIONS] <TARGET>
-       refmcp info [OPTIONS] -- <COMMAND>...", after_help = examples("refmcp info"))]
+    #[command(override_usage = usages("info", ""), after_help = examples("refmcp info"))]
     Info(ServerArgs),
     /// Show or select the models that a server knows (a method beyond the protocol).
     #[command(alias = "model", args_conflicts_with_subcommands = true, override_usage = "\
@@ -73,14 +63,10 @@ refmcp models [OPTIONS] <TARGET>
         list: Box<ServerArgs>,
     },
     /// Show what a server says of itself beyond the protocol: endpoints, revisions, scopes.
-    #[command(override_usage = "\
-refmcp metadata [OPTIONS] <TARGET>
-       refmcp metadata [OPTIONS] -- <COMMAND>...", after_help = examples("refmcp metadata"))]
+    #[command(override_usage = usages("metadata", ""), after_help = examples("refmcp metadata"))]
     Metadata(ServerArgs),
     /// Send any request and show the answer.
-    #[command(override_usage = "\
-refmcp raw [OPTIONS] <TARGET> <METHOD> [JSON]
-       refmcp raw [OPTIONS] <METHOD> [JSON] -- <COMMAND>...", after_help = examples("refmcp raw"))]
+    #[command(override_usage = usages("raw", "<METHOD> [JSON]"), after_help = examples("refmcp raw"))]
     Raw(ServerArgs<RawArgs>),
     /// Talk to one or several servers, line by line.
     #[command(override_usage = "\
@@ -104,14 +90,10 @@ refmcp bridge [OPTIONS] --from <FROM> --to <TO>
 #[derive(Debug, Subcommand)]
 pub(super) enum ModelsArgs {
     /// Show the models, and which one is active; the same as `list models`.
-    #[command(override_usage = "\
-refmcp models list [OPTIONS] <TARGET>
-       refmcp models list [OPTIONS] -- <COMMAND>...", after_help = examples("refmcp models list"))]
+    #[command(override_usage = usages("models list", ""), after_help = examples("refmcp models list"))]
     List(ServerArgs),
     /// Select a model and see whether the server takes it; a call is made with one by `call --model NAME`.
-    #[command(override_usage = "\
-refmcp models select [OPTIONS] <TARGET> <NAME>
-       refmcp models select [OPTIONS] <NAME> -- <COMMAND>...", after_help = examples("refmcp models select"))]
+    #[command(override_usage = usages("models select", "<NAME>"), after_help = examples("refmcp models select"))]
     Select(ServerArgs<SelectArgs>),
 }
 

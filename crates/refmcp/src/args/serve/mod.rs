@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use refmcp_http::{Options, Rate};
+use refmcp_reference::Profile;
 
 use super::OutputFormat;
 use super::value::{host_name, ops_address, seconds, web_origin};
@@ -92,8 +94,9 @@ pub(crate) struct ServeOptions {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ServerOptions {
-    /// Which tools, resources and prompts to offer.
-    #[arg(long, value_enum, default_value_t = Profile::All)]
+    /// Which tools, resources and prompts to offer: the reference server's own (reference), what the official conformance
+    /// suite looks for (conformance), or both (all).
+    #[arg(long, default_value = "all", value_parser = profile())]
     pub(crate) profile: Profile,
 
     /// A folder whose files are offered as resources; changes are noticed.
@@ -139,19 +142,14 @@ pub(crate) struct ServerOptions {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Profile {
-    /// The reference server's own contents.
-    Reference,
-    /// What the official conformance suite looks for.
-    Conformance,
-    /// Both.
-    All,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Policy {
     /// Refuse what the specification does not allow.
     Strict,
     /// Serve what can be understood.
     Lenient,
+}
+
+/// Profiles by their names.
+fn profile() -> impl TypedValueParser<Value = Profile> {
+    PossibleValuesParser::new(Profile::ALL.map(Profile::as_str)).try_map(|name| name.parse::<Profile>())
 }

@@ -192,7 +192,9 @@ impl UserStore {
             Some(LastClient { client_id: options.client_id?, issuer: options.client_issuer? })
         };
         let granted = || {
-            or_warn(self.grants_in(kept, Some(server)))?.pop().and_then(|(_, grant)| LastClient::of(&grant))
+            or_warn(self.grants_in(kept, Some(server)))?
+                .pop()
+                .and_then(|(_, grant)| LastClient::of_tokens(&grant))
         };
         or_warn(self.login_options_in(kept, server)).flatten().and_then(settled).or_else(granted)
     }
