@@ -90,7 +90,8 @@ pub struct Session {
     server: Server,
     connection: Connection,
     started: Instant,
-    values: TypeMap,
+    /// The values that handlers keep with it; few sessions have any.
+    values: OnceLock<Box<TypeMap>>,
     /// The session's own items; few sessions have any.
     catalog: OnceLock<Box<RwLock<Catalog>>>,
     handle: OnceLock<EngineHandle>,
@@ -106,7 +107,7 @@ impl Session {
             server,
             connection,
             started: Instant::now(),
-            values: TypeMap::default(),
+            values: OnceLock::new(),
             catalog: OnceLock::new(),
             handle: OnceLock::new(),
             roots_changes: AtomicU64::new(0),
@@ -140,7 +141,7 @@ impl Session {
 
     /// The session's value of this type, made when it is first asked for.
     pub fn value<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
-        self.values.get()
+        self.values.get_or_init(Box::default).get()
     }
 
     /// The session's own items.
@@ -253,5 +254,16 @@ impl TypeMap {
         let value = values.entry(TypeId::of::<T>()).or_insert_with(|| Arc::new(T::default()));
         // The key is the type, so the other arm is never taken.
         value.clone().downcast().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// There are many idle sessions, and with its two counts each fits into a block of 256 bytes.
+    #[test]
+    fn a_session_is_small() {
+        assert!(size_of::<Session>() + 2 * size_of::<usize>() <= 256, "{}", size_of::<Session>());
     }
 }
