@@ -12,8 +12,8 @@ mod scan;
 
 pub use decode::{
     DecodeError, Incoming, Limits, Message, Meta, Notification, ParamSpans, Params, Request, Response,
-    ResultMembers, decode, without_place,
+    ResultMembers, decode,
 };
 pub use error::{RpcError, code, excerpt, log_excerpt};
 pub use id::{ProgressToken, RequestId};
-pub use read::read_member;
+pub use read::{read_member, without_place};

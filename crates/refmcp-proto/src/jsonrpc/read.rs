@@ -1,9 +1,11 @@
 //! Reading a part of a message as a type, with errors that name the member that does not fit.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::Deserializer;
 
-use super::{excerpt, without_place};
+use super::excerpt;
 
 /// Reads a JSON text that stands at `place` in a message.
 ///
@@ -25,6 +27,42 @@ fn describe<'a, T: Deserialize<'a>>(place: &str, text: &'a str, fault: &serde_js
         }
         _ => format!("{place}: {why}"),
     }
+}
+
+/// A serde message for a peer and for logs: without a line and column, which would point into a part of the text only,
+/// without the names of our types, without the value, which may be a secret, and short.
+pub fn without_place(fault: &serde_json::Error) -> String {
+    let text = fault.to_string();
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(before, _)| before);
+    let text = without_value(text);
+    match text.split_once("expected struct ") {
+        Some((before, rest)) => {
+            let after = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+            shortened(&format!("{before}expected an object{after}"))
+        }
+        None => shortened(&text),
+    }
+}
+
+/// A serde message without the value that it complains about: `invalid type: string "x", expected u8`.
+fn without_value(text: &str) -> Cow<'_, str> {
+    let complains =
+        ["invalid type: ", "invalid value: ", "unknown variant "].iter().any(|it| text.contains(it));
+    // What is expected comes last: the value may have the same words.
+    match (text.find(['"', '`']), text.rfind(", expected ")) {
+        (Some(value), Some(expected)) if complains && value < expected => {
+            format!("{}{}", text[..value].trim_end(), &text[expected..]).into()
+        }
+        _ => text.into(),
+    }
+}
+
+/// A long text without its middle.
+fn shortened(text: &str) -> String {
+    const END: usize = 150;
+    let end = text.char_indices().rev().nth(END).map_or(0, |(at, _)| at);
+    let (beginning, end) = text.split_at(end);
+    excerpt(beginning) + end
 }
 
 #[cfg(test)]
