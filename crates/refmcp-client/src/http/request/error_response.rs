@@ -65,7 +65,7 @@ pub(crate) fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> T
         return TransportError::Unauthorized { status: status.as_u16(), challenge, reason };
     }
     let error = error_in(body);
-    let body = reason.unwrap_or_else(|| excerpt(String::from_utf8_lossy(body).trim()));
+    let body = reason.unwrap_or_else(|| quoted(body));
     let retry_after = shown(headers, &header::RETRY_AFTER).map(Into::into);
     TransportError::Refused { status: status.as_u16(), error, body, retry_after }
 }
@@ -86,6 +86,37 @@ fn reason_in(body: &[u8]) -> Option<String> {
     };
     let reason = reason.trim();
     (!reason.is_empty() && !reason.starts_with(['<', '{', '['])).then(|| excerpt(reason))
+}
+
+/// The beginning of a body; of a page of HTML, its title, or else the beginning of its text.
+fn quoted(body: &[u8]) -> String {
+    let body = String::from_utf8_lossy(body);
+    let body = body.trim();
+    let lower = body.to_ascii_lowercase();
+    if !["<!doctype html", "<html"].iter().any(|beginning| lower.starts_with(beginning)) {
+        return excerpt(body);
+    }
+    let title = lower.find("<title").and_then(|at| {
+        let end = lower[at..].find("</title")?;
+        Some(text_of(&body[at..at + end]))
+    });
+    match title.filter(|title| !title.is_empty()).unwrap_or_else(|| text_of(body)) {
+        text if text.is_empty() => "a page of HTML without text".to_owned(),
+        text => format!("a page of HTML: {}", excerpt(&text)),
+    }
+}
+
+/// What a browser shows of a page: no tags, no scripts, no styles.
+fn text_of(page: &str) -> String {
+    let mut text = String::new();
+    for (tag, shown) in page.split('<').filter_map(|piece| piece.split_once('>')) {
+        let tag = tag.to_ascii_lowercase();
+        if !["script", "style", "!"].iter().any(|hidden| tag.starts_with(hidden)) {
+            text.push(' ');
+            text.push_str(shown);
+        }
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn error_in(body: &[u8]) -> Option<RpcError> {
@@ -137,8 +168,30 @@ pub(crate) async fn unexpected(mut response: HttpResponse, wanted: &str) -> Tran
     let kind = shown(&response.headers, &header::CONTENT_TYPE).unwrap_or_default();
     let body = response.body.beginning(MAX_BODY).await;
     response.observed.invalid_input(&body, format_args!("content of type {kind}"));
-    let body = excerpt(String::from_utf8_lossy(&body).trim());
+    let body = quoted(&body);
     TransportError::Misbehaved(format!(
         "status {status} with content of type {kind}, where {wanted} was due: {body}"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_quoted_by_what_people_see_of_it() {
+        let nginx = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1>";
+        let script = "<!DOCTYPE html>\n<HTML><style>p{}</style><script>go()</script><body><H1>No</H1>\n<p>Not\there.</p>";
+        for (body, shown) in [
+            (nginx, "a page of HTML: 502 Bad Gateway"),
+            (script, "a page of HTML: No Not here."),
+            ("<html><title></title><p>Sign in", "a page of HTML: Sign in"),
+            ("<html><title>Ünread", "a page of HTML: Ünread"),
+            ("<!doctype html><div id=root></div>", "a page of HTML without text"),
+            ("<error>no</error>", "<error>no</error>"),
+            (" plain ", "plain"),
+        ] {
+            assert_eq!(quoted(body.as_bytes()), shown, "{body}");
+        }
+    }
 }
