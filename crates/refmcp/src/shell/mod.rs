@@ -88,7 +88,7 @@ fn new_shell(shared: &SharedOptions) -> Result<Shell> {
 /// All servers that configuration files name; where they are all there is, there must be one.
 fn configured(shared: &SharedOptions, person: &Person, wanted: bool) -> Result<Vec<String>> {
     let servers = Servers::new(shared, person)?;
-    let known = match if wanted { servers.known() } else { servers.read_files() } {
+    let known = match if wanted { servers.known(None) } else { servers.read_files() } {
         Ok(known) => known,
         Err(fault) if wanted => return Err(fault),
         Err(fault) => {

@@ -232,6 +232,7 @@ fn what_is_wrong_with_a_configuration_file_is_told_to_the_user_of_a_name() {
         let ended = user.run(&["info", "there"]);
         let last = ended.err.lines().last().unwrap_or_default();
         assert!(ended.code == 1 && last.contains(said), "{text}: {ended:?}");
+        assert_eq!(ended.err.lines().count(), 1, "{text}: {ended:?}");
     }
 }
 

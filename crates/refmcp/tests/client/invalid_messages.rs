@@ -93,6 +93,21 @@ fn an_answer_that_cannot_be_read_ends_the_call_and_not_its_time() {
         "{ended:?}"
     );
     assert!(ended.took < Duration::from_secs(15), "{ended:?}");
+    assert_eq!(ended.err.matches("cannot be read").count(), 1, "it is told once: {ended:?}");
+    let strange = r#"while read -r line; do echo '{"jsonrpc":"2.0","id":77,"result":{}}'; done"#;
+    let ended = user.with_script(&["list", "tools"], strange);
+    assert_eq!(ended.err.lines().count(), 1, "{ended:?}");
+}
+
+/// A better answer follows, so no error tells of the first one.
+#[test]
+fn an_answer_that_is_left_out_is_reported() {
+    let user = User::new();
+    let strange = r#"echo '{"jsonrpc":"2.0","id":77,"result":{}}'; exec "$0" stdio"#;
+    let ended = user.with(&["call", "echo", "message=hi"], &["sh", "-c", strange, REFMCP]);
+    assert_eq!((ended.code, ended.out.as_str()), (0, "hi\n"), "{ended:?}");
+    let told = "refmcp: ignored from the server: it sent an answer to a request that was never made, with the id 77\n";
+    assert_eq!(ended.err, told);
 }
 
 #[test]

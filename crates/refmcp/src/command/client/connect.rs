@@ -205,7 +205,7 @@ impl<'a> Servers<'a> {
 
     /// What a configuration file says about a server, with its variables filled in.
     async fn entry(&self, name: &str) -> Result<ServerEntry> {
-        let known = self.known()?;
+        let known = self.known(Some(name))?;
         let Some(entry) = known.get(name) else { return Err(self.unknown(name, &known)) };
         warn_once(known.problems.iter().filter(|problem| problem.is_of_whole_file()));
         if entry.disabled {
@@ -215,15 +215,18 @@ impl<'a> Servers<'a> {
         self.resolved(&known, entry).await
     }
 
-    /// Every server that the files name. What is wrong with the files is said once.
-    pub(crate) fn known(&self) -> Result<config::Servers> {
+    /// Every server that the files name. What is wrong with the files is said once; of the server that is asked for, where
+    /// its entry cannot be used, by the error that follows.
+    pub(crate) fn known(&self, asked: Option<&str>) -> Result<config::Servers> {
         let known = self.read_files()?;
         let broken = known.problems.iter().find(|problem| problem.is_of_whole_file());
         if let Some(problem) = broken.filter(|_| self.shared.config.is_some()) {
             return Err(UsageError::new(problem.to_string()).into());
         }
         // One of several files that cannot be used is part of the error when a name is not found.
-        warn_once(known.problems.iter().filter(|problem| !problem.is_of_whole_file()));
+        let failed = asked.filter(|name| known.get(name).is_none());
+        let is_error = |problem: &Problem| failed.is_some() && problem.server.as_deref() == failed;
+        warn_once(known.problems.iter().filter(|problem| !problem.is_of_whole_file() && !is_error(problem)));
         Ok(known)
     }
 

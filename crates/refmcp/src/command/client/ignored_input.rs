@@ -1,6 +1,8 @@
 //! What a server writes that is no message, told on stderr as it comes.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -17,6 +19,10 @@ const LINE: &str = "not a message: ";
 /// The same of a line that has begun and has no end.
 const UNFINISHED: &str = "a line without an end: ";
 
+/// How long an answer that cannot be used is held back: a little longer than the engine waits for a better one, since the
+/// error of the request tells of it otherwise.
+const HOLD: Duration = Duration::from_millis(1_500);
+
 const ADVICE: &str =
     "refmcp: a stdio server must write nothing but messages to standard output; log to stderr instead\n";
 
@@ -28,6 +34,8 @@ pub(crate) struct IgnoredInput {
     bars: Bars,
     told: AtomicUsize,
     latest: Mutex<String>,
+    /// An answer that cannot be used and was not told of yet.
+    held: Mutex<Option<String>>,
     /// The first line of a program that is no message.
     first_line: Mutex<Option<String>>,
     /// Whether the server is a program whose standard output carries the messages.
@@ -38,13 +46,54 @@ pub(crate) struct IgnoredInput {
 
 impl IgnoredInput {
     pub(crate) fn new(bars: &Bars, is_program: bool, budget: &Budget) -> Self {
-        let (told, latest, first_line) = (AtomicUsize::new(0), Mutex::default(), Mutex::default());
-        Self { bars: bars.clone(), told, latest, first_line, is_program, limit: budget.allowance() }
+        Self {
+            bars: bars.clone(),
+            told: AtomicUsize::new(0),
+            latest: Mutex::default(),
+            held: Mutex::default(),
+            first_line: Mutex::default(),
+            is_program,
+            limit: budget.allowance(),
+        }
     }
 
-    /// Something was left out.
-    pub(crate) fn tell(&self, what: &str) {
+    /// Something was left out. An answer that cannot be used is told of once: by the error of the request that it ends, or
+    /// a moment later.
+    pub(crate) fn tell(self: &Arc<Self>, what: &str) {
         what.clone_into(&mut self.latest.lock());
+        let is_answer = !what.starts_with(LINE);
+        let held = is_answer.then(|| what.to_owned());
+        let earlier = std::mem::replace(&mut *self.held.lock(), held).filter(|earlier| earlier != what);
+        if let Some(earlier) = earlier {
+            self.say(&earlier);
+        }
+        if !is_answer {
+            return self.say(what);
+        }
+        let this = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(HOLD).await;
+            this.release();
+        });
+    }
+
+    /// Tells of an answer that was held back and ended no request.
+    pub(crate) fn release(&self) {
+        let held = self.held.lock().take();
+        if let Some(held) = held {
+            self.say(&held);
+        }
+    }
+
+    /// A request failed, for this reason.
+    pub(crate) fn failed(&self, why: &str) {
+        let mut held = self.held.lock();
+        if held.as_ref().is_some_and(|held| why.contains(held)) {
+            *held = None;
+        }
+    }
+
+    fn say(&self, what: &str) {
         let told = self.told.fetch_add(1, Ordering::Relaxed);
         let line = what.strip_prefix(LINE);
         let unfinished = line.and_then(|line| line.strip_prefix(UNFINISHED));

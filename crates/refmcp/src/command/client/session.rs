@@ -94,6 +94,8 @@ impl Session {
         let client = match connected {
             Ok(client) => client,
             Err(why) => {
+                ignored.failed(&why.to_string());
+                ignored.release();
                 let fault = fault::of_connecting(&why, &server.last_lines);
                 let hint = match ignored.first_line() {
                     // It is alive, but what it says is not the protocol.
@@ -171,6 +173,7 @@ impl Session {
 
     /// Why a request of this method brought no result.
     pub(crate) fn fault(&self, method: &str, fault: &Error) -> anyhow::Error {
+        self.ignored.failed(&fault.to_string());
         match fault {
             Error::Call(CallError::TimedOut { .. }) => {
                 let what = match self.ignored.first_line() {
@@ -194,6 +197,7 @@ impl Session {
     /// Ends the connection in order.
     pub(crate) async fn close(&self) {
         self.client.close().await;
+        self.ignored.release();
     }
 }
 
