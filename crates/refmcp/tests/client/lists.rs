@@ -40,6 +40,23 @@ fn what_can_be_listed_is_listed() {
     assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{ended:?}");
 }
 
+/// A script that reads the list must not take the remark for an item.
+#[test]
+fn an_empty_list_is_empty_where_programs_read_it() {
+    let user = User::new();
+    let server = scripted(
+        r#"{"tools":{},"models":{}}"#,
+        &[("tools/list", r#""result":{"tools":[]}"#), ("models/list", r#""result":{"models":[]}"#)],
+    );
+    for what in ["tools", "models"] {
+        let ended = user.with_script(&["list", what], &server);
+        let told = (ended.code, ended.out.as_str(), ended.err.as_str());
+        assert_eq!(told, (0, "", format!("no {what}\n").as_str()));
+        let ended = user.with_script(&["list", what, "-o", "json"], &server);
+        assert_eq!(serde_json::from_str::<Value>(&ended.out).unwrap(), json!({ what: [] }), "{ended:?}");
+    }
+}
+
 #[test]
 fn undeclared_capabilities_are_reported() {
     let user = User::new();

@@ -18,7 +18,7 @@ use super::output::WithRawJson;
 use super::session::Session;
 use crate::args::{ExitReason, ListKind, UsageError};
 use crate::ui::error::rpc_of;
-use crate::ui::render::{self, View};
+use crate::ui::render::{self, Rendered, View};
 use crate::ui::suggest::unknown;
 use crate::ui::text::one_line;
 
@@ -204,7 +204,8 @@ impl Lists<'_> {
         {
             return Err(fault);
         }
-        self.session.printer.show(&self.document, |_| self.text)?;
+        let is_empty = self.what != ListKind::All && self.document.lists.values().all(Vec::is_empty);
+        self.session.printer.show(&self.document, |view| Rendered::of_list(self.text, is_empty, view))?;
         let mut reason = ExitReason::Done;
         for (heading, fault, code) in &self.refused {
             self.session.bars.say(&format!("refmcp: {heading}: {}\n", one_line(&format!("{fault:#}"))));

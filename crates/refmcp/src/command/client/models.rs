@@ -15,7 +15,7 @@ use super::session::Session;
 use super::watch::is_stateless;
 use crate::args::{ExitError, ExitReason};
 use crate::ui::error::{reworded, rpc_of};
-use crate::ui::render;
+use crate::ui::render::{self, Rendered};
 use crate::ui::suggest::nearest;
 
 /// Where a request names its model when no session remembers one.
@@ -54,7 +54,10 @@ pub(crate) struct Model {
 /// `list models`: the models, and which is active.
 pub(crate) async fn list(session: &Session) -> Result<()> {
     let fetched = fetch(session).await?;
-    session.printer.show(&fetched.text, |view| render::models(&fetched.item, view))
+    session.printer.show(&fetched.text, |view| {
+        let text = render::models(&fetched.item, view);
+        Rendered::of_list(text, fetched.item.models.is_empty(), view)
+    })
 }
 
 /// The models, and as the server wrote them.

@@ -46,6 +46,14 @@ pub(crate) struct Rendered {
 }
 
 impl Rendered {
+    /// A list. That it is empty is said beside it where a program reads it, which would take the remark for an item.
+    pub(crate) fn of_list(text: String, is_empty: bool, view: &View) -> Self {
+        if is_empty && view.is_piped {
+            return Self { text: String::new(), notes: text };
+        }
+        text.into()
+    }
+
     /// Says something about what follows: among the text, or beside it where a program reads that.
     fn note(&mut self, note: &str, view: &View) {
         let to = if view.is_piped { &mut self.notes } else { &mut self.text };
