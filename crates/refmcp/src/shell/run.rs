@@ -313,6 +313,10 @@ impl Shell {
             }
             // A command starts another process; at one address there is one server.
             Some(entry) if !matches!(target, Target::Command(_)) => {
+                // What is connected over HTTP may have become unreachable.
+                if condition(&entry).await.0 != entry.state.word() {
+                    return self.connect_again(&entry).await;
+                }
                 self.say(
                     &entry.name,
                     &format!("is connected already; to connect again: connect {}", entry.name),

@@ -283,6 +283,26 @@ fn a_server_at_an_address_is_missed_at_once_and_found_again() {
     end(server);
 }
 
+/// It was connected, and is not any more: that it were connected already would be wrong.
+#[test]
+fn an_address_that_became_unreachable_is_connected_again() {
+    let folder = tempdir().unwrap();
+    let port = free_port();
+    let address = format!("127.0.0.1:{port}");
+    let server = serve(port);
+    let target = format!("http://{address}/mcp");
+    let mut terminal = shell(folder.path(), &[&target]);
+    terminal.expect(&format!("{address}> "));
+    end(server);
+    terminal.expect(&format!("[{address}] does not answer: "));
+    terminal.enter(&format!("connect {target}"));
+    terminal.expect("error: ");
+    let server = serve(port);
+    terminal.enter(&format!("connect {target}"));
+    terminal.expect(&format!("[{address}] connected to "));
+    end(server);
+}
+
 /// Over HTTP the end of the stream that belongs to no request tells of it; with the other transports the connection.
 #[test]
 fn the_end_of_a_server_with_sessions_is_noticed_at_the_prompt() {
