@@ -28,13 +28,13 @@ pub(crate) async fn get(
         return Err(Refusal::method(&["POST"], "this revision has no GET"));
     }
     let session = endpoint.find_session(&caller, headers)?;
-    let revision = session.driver.session_rules().map(|rules| rules.revision);
-    let refuse = |refusal: Refusal| {
-        let finding = not_acceptable(refusal.why.to_string(), AcceptRule::Get);
-        refusal.with_finding(Some(finding).filter(|finding| finding.is_of(revision)))
-    };
-    let accept = headers::check_accepts_events(headers, endpoint.options.require_accept).map_err(refuse)?;
     let driver = &session.driver;
+    let refused = |refusal: &Refusal| {
+        let finding = not_acceptable(refusal.why.to_string(), AcceptRule::Get);
+        driver.note_refused(&caller.observed, Some(finding));
+    };
+    let accept =
+        headers::check_accepts_events(headers, endpoint.options.require_accept).inspect_err(refused)?;
     driver.note(missing_accept(accept, AcceptRule::Get));
     let format = SseFormat::new(driver.rules().resumption, &endpoint.options);
     let observed = caller.observed.stream();

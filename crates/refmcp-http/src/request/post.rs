@@ -91,10 +91,8 @@ fn receive(
         Err(fault) => {
             let refusal = refuse(malformed_post(headers.accept, required, &fault), fault.id.as_ref());
             let finding = message_checks::malformed(&fault);
-            match endpoint.find_session(caller, &head.headers) {
-                Ok(session) => {
-                    session.driver.receive(&caller.observed, |engine, _, _| engine.record_finding(finding));
-                }
+            match endpoint.named_session(caller, &head.headers) {
+                Ok(session) => session.driver.note_refused(&caller.observed, Some(finding)),
                 Err(_) => record(endpoint, caller, &finding),
             }
             return Err(refusal);
@@ -104,15 +102,22 @@ fn receive(
         Err(refusal) => {
             let stateless = headers::is_stateless(&head.headers);
             // A session of another revision has other rules.
-            let session = endpoint.find_session(caller, &head.headers).ok();
-            let agreed =
-                session.and_then(|session| session.driver.session_rules()).map(|rules| rules.revision);
+            let session = endpoint.named_session(caller, &head.headers).ok();
+            let rules = session.as_ref().and_then(|session| session.driver.session_rules());
+            let agreed = rules.map(|rules| rules.revision);
             let revision = if stateless { Some(Revision::LATEST) } else { agreed };
             if let PostRefusal::Message(..) = refusal {
                 record_mistakes(endpoint, caller, &incoming, revision);
             }
             let finding = refusal.finding(stateless).filter(|finding| finding.is_of(agreed));
-            Err(refuse(refusal, id_of(&incoming)).with_finding(finding))
+            let refusal = refuse(refusal, id_of(&incoming));
+            Err(match session.filter(|_| !stateless) {
+                Some(session) => {
+                    session.driver.note_refused(&caller.observed, finding);
+                    refusal
+                }
+                None => refusal.with_finding(finding),
+            })
         }
         Ok(PostRoute::Ignored) => {
             record_mistakes(endpoint, caller, &incoming, Some(Revision::LATEST));

@@ -151,6 +151,13 @@ impl SessionDriver {
         }
     }
 
+    /// The same of a request that is refused, so that no message of it is received.
+    pub(crate) fn note_refused(&self, observed: &ObservedRequest, finding: Option<Finding>) {
+        if let Some(finding) = finding {
+            self.receive(observed, |engine, _, _| engine.record_finding(finding));
+        }
+    }
+
     /// The client has closed the connection of a request.
     pub(crate) fn close_exchange(&self, exchange: ExchangeId) {
         self.streams(|streams| streams.forget(exchange));

@@ -325,19 +325,18 @@ impl EndpointState {
         Ok(session)
     }
 
-    /// The session that the headers name. A missing version header that is tolerated is recorded as a finding.
+    /// The session that the headers name. A wrong version header is recorded as a finding of the session, whether it is
+    /// tolerated or not.
     pub(crate) fn find_session(
         &self,
         caller: &Caller,
         headers: &HeaderMap,
     ) -> Result<Arc<HttpSession>, Refusal> {
-        let bad = |why: String| Refusal::broken(Reason::Session, no_session(why));
-        let id = headers::value(headers, &headers::SESSION_ID).map_err(bad)?;
-        let id = id.ok_or_else(|| bad("no Mcp-Session-Id header; initialize opens a session".to_owned()))?;
-        let session = self.sessions.find(SessionTransport::Streamable, id, caller)?;
+        let session = self.named_session(caller, headers)?;
         if let Some(rules) = session.rules {
             let bad = |wrong: WrongVersion| {
-                Refusal::bad_request(Reason::Revision, wrong.why).with_finding(wrong.finding)
+                session.driver.note_refused(&caller.observed, wrong.finding);
+                Refusal::bad_request(Reason::Revision, wrong.why)
             };
             let named = headers::value(headers, &headers::PROTOCOL_VERSION);
             let named = named.map_err(|why| bad(WrongVersion::new(why, rules.revision)))?;
@@ -345,6 +344,18 @@ impl EndpointState {
             session.driver.note(finding);
         }
         Ok(session)
+    }
+
+    /// The same, whatever the version header says.
+    pub(crate) fn named_session(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+    ) -> Result<Arc<HttpSession>, Refusal> {
+        let bad = |why: String| Refusal::broken(Reason::Session, no_session(why));
+        let id = headers::value(headers, &headers::SESSION_ID).map_err(bad)?;
+        let id = id.ok_or_else(|| bad("no Mcp-Session-Id header; initialize opens a session".to_owned()))?;
+        self.sessions.find(SessionTransport::Streamable, id, caller)
     }
 }
 

@@ -134,6 +134,16 @@ async fn refused_requests_are_findings() {
         assert!(refused.status == 400 || refused.status == 406, "{rule}: {}", refused.status);
         assert_eq!(found(&site, rule).await, before + 1.0, "{rule}");
     }
+    // What was refused belongs to the session that it named, as everything else of it does.
+    let [session, version] = client.headers();
+    for _ in 0..2 {
+        let page = [session, version, ("Accept", "text/html")];
+        assert_eq!(site.bare("GET", "/mcp", &page, "").await.status, 406);
+        assert_eq!(site.bare("POST", "/mcp", &page, &ping).await.status, 406);
+    }
+    for (rule, number) in [("HTTP-03", 1.0), ("LIFE-01", 1.0), ("LIFE-09", 1.0), ("HTTP-13", 1.0)] {
+        assert_eq!(found(&site, rule).await, number, "{rule}: once in a session");
+    }
 }
 
 #[tokio::test]
@@ -151,7 +161,7 @@ async fn a_response_with_the_header_of_another_revision_is_refused() {
         let why = error["error"]["message"].as_str().unwrap();
         assert!(why.contains("is 2026-07-28, but this session agreed on 2025-11-25"), "{why}");
     }
-    assert_eq!(found(&site, "LIFE-09").await, 2.0);
+    assert_eq!(found(&site, "LIFE-09").await, 1.0, "once in a session");
     let refused = site.post(&[stateless], &response).await;
     assert_eq!(refused.status, 400);
     let error = refused.json().await;
