@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use refmcp_proto::engine::{ExchangeId, Output, ServerEngine};
-use refmcp_proto::revision::{Lifecycle, Revision};
+use refmcp_proto::revision::{Lifecycle, Method, NotificationMethod, Revision, ServerMethod};
 use refmcp_proto::time::Timestamp;
 use refmcp_testkit::engine::full_config;
 
@@ -308,4 +308,71 @@ fn findings_repeat_no_values() {
 fn a_revision_that_is_not_served_is_no_mistake() {
     let other = stateless("1", "tools/list", "", "").replace("2026-07-28", "2099-01-01");
     assert_eq!(found("", &[&other]), []);
+}
+
+#[test]
+fn whatever_is_sent_findings_are_of_the_revision_and_without_values() {
+    let others =
+        ["$/cancelRequest", "$/progress", "cancelled", "Notification/progress", "message", "x/y", ""];
+    let names = Method::NAMES.into_iter().chain(ServerMethod::NAMES).chain(NotificationMethod::NAMES);
+    let params = [
+        "",
+        r#""name":"hunter2","arguments":"hunter2","#,
+        r#""name":{"a":"hunter2"},"uri":["hunter2"],"arguments":{"a":"hunter2"},"#,
+        r#""uri":"hunter2://hunter2","cursor":"hunter2","level":"hunter2","taskId":"hunter2","#,
+        r#""cursor":null,"level":{"hunter2":1},"ref":"hunter2","argument":["hunter2"],"#,
+        r#""requestId":{"hunter2":1},"progressToken":["hunter2"],"progress":"hunter2","#,
+        r#""requestState":"hunter2","inputResponses":"hunter2","notifications":"hunter2","#,
+        r#""requestState":{"hunter2":1},"inputResponses":{"a":"hunter2"},"notifications":{"a":"hunter2"},"#,
+        r#""protocolVersion":"hunter2","capabilities":"hunter2","clientInfo":"hunter2","#,
+        r#""protocolVersion":"2025-06-18","capabilities":{"roots":"hunter2"},"clientInfo":{"name":["hunter2"]},"#,
+    ];
+    let named = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
+    let metas = [
+        r#"{}"#.to_owned(),
+        r#""hunter2""#.to_owned(),
+        r#"{"progressToken":{"a":"hunter2"}}"#.to_owned(),
+        r#"{"io.modelcontextprotocol/protocolVersion":"hunter2"}"#.to_owned(),
+        r#"{"io.modelcontextprotocol/protocolVersion":["hunter2"]}"#.to_owned(),
+        format!("{{{named}}}"),
+        format!(r#"{{{named},"io.modelcontextprotocol/clientCapabilities":"hunter2"}}"#),
+        format!(
+            r#"{{{named},"io.modelcontextprotocol/clientCapabilities":{{}},"progressToken":["hunter2"]}}"#
+        ),
+        format!(
+            r#"{{{named},"io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":"hunter2","io.modelcontextprotocol/logLevel":"hunter2"}}"#
+        ),
+        format!(r#"{{{named},"io.modelcontextprotocol/clientCapabilities":{{}}}}"#),
+    ];
+    let mut messages = vec![
+        r#"{"jsonrpc":"2.0","id":5,"result":{"a":"hunter2"}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":5,"error":{"code":"hunter2","message":"hunter2"}}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":5,"error":{"code":1,"message":"hunter2","data":"hunter2"}}"#.to_owned(),
+        r#"{"jsonrpc":"hunter2","id":5,"method":"ping","params":"hunter2"}"#.to_owned(),
+        r#"{"jsonrpc":"2.0","id":{"a":"hunter2"},"method":"ping"}"#.to_owned(),
+    ];
+    for method in names.chain(others) {
+        // Any parameters of a session and of a request without one, and any `_meta`.
+        let combined = [&metas[0], &metas[metas.len() - 1]].map(|meta| params.map(|params| (params, meta)));
+        for (params, meta) in combined.into_iter().flatten().chain(metas.iter().map(|meta| ("", meta))) {
+            for id in ["", r#""id":7,"#] {
+                messages.push(format!(
+                    r#"{{"jsonrpc":"2.0",{id}"method":"{method}","params":{{{params}"_meta":{meta}}}}}"#
+                ));
+            }
+        }
+    }
+    for revision in Revision::ALL.iter().filter(|revision| revision.lifecycle() == Lifecycle::Handshake) {
+        for before in [&[][..], &[INITIALIZE], &[INITIALIZE, READY]] {
+            for message in &messages {
+                let batch = format!("[{message}]");
+                for sent in [&[message.as_str(), message][..], &[&batch]] {
+                    let found = found(revision.as_str(), &[before, sent].concat());
+                    for (rule, text) in found {
+                        assert!(!text.contains("hunter2"), "{rule} in {revision}: {text}: {message}");
+                    }
+                }
+            }
+        }
+    }
 }

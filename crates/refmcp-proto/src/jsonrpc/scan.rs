@@ -428,7 +428,161 @@ fn plain_length(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
     use super::*;
+
+    /// A text of these pieces is JSON now and then, and often nearly.
+    const PIECES: &[&str] = &[
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        " ",
+        "\n",
+        "\"",
+        "\"a\"",
+        "\"\\u0061\"",
+        "\"b\\n\"",
+        "\"\\ud83d\\ude00\"",
+        "\"\\ud800\"",
+        "\"\\udc00\\ud800\"",
+        "\\",
+        "\\u",
+        "00e9",
+        "\u{e9}",
+        "\u{1f600}",
+        "\u{7f}",
+        "\u{0}",
+        "\t",
+        "\"plain text that is longer than eight bytes\"",
+        "0",
+        "-",
+        "-0",
+        "1.5",
+        ".",
+        "e",
+        "E+7",
+        "12",
+        "true",
+        "false",
+        "null",
+        "nul",
+        "\"_\":",
+        "\"a\":",
+        "\"k\":{",
+        "[[",
+        "]]",
+        "}}",
+        "/",
+    ];
+
+    /// JSON with anything in its strings, written with more escapes than are needed.
+    fn json() -> impl Strategy<Value = String> {
+        let character = prop_oneof![
+            any::<char>(),
+            prop::sample::select(vec![
+                '"',
+                '\\',
+                '\n',
+                '\u{0}',
+                '\u{1f}',
+                '\u{7f}',
+                '\u{80}',
+                'a',
+                '\u{1f600}'
+            ]),
+        ];
+        let string = prop::collection::vec((character, any::<bool>()), 0..20).prop_map(|characters| {
+            let mut text = "\"".to_owned();
+            for (character, is_escaped) in characters {
+                if is_escaped || character < ' ' || character == '"' || character == '\\' {
+                    let units = &mut [0; 2];
+                    character.encode_utf16(units).iter().for_each(|unit| text += &format!("\\u{unit:04x}"));
+                } else {
+                    text.push(character);
+                }
+            }
+            text + "\""
+        });
+        let number = any::<f64>().prop_filter("finite", |number| number.is_finite());
+        let leaf = prop_oneof![
+            string.clone(),
+            number.prop_map(|number| serde_json::to_string(&number).unwrap()),
+            any::<i64>().prop_map(|number| number.to_string()),
+            prop::sample::select(vec!["true", "false", "null", " {} ", "[ ]"]).prop_map(str::to_owned),
+        ];
+        leaf.prop_recursive(5, 60, 30, move |inner| {
+            let members = prop::collection::vec((string.clone(), inner.clone()), 0..30);
+            let objects = members.prop_map(|members| {
+                let members = members.into_iter().map(|(key, value)| format!("{key} : {value}"));
+                format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+            });
+            prop_oneof![
+                objects,
+                prop::collection::vec(inner, 0..6).prop_map(|items| format!("[{}]", items.join(" ,"))),
+            ]
+        })
+    }
+
+    /// Whether this is accepted exactly if serde_json does so too, but for what is refused beyond JSON.
+    #[track_caller]
+    fn is_as_serde_json_reads_it(text: &str) {
+        match (scan(text), serde_json::from_str::<Value>(text)) {
+            (Ok(()), Ok(_)) | (Err(_), Err(_)) => {}
+            (Ok(()), Err(fault)) => assert!(fault.to_string().contains("out of range"), "{text:?}: {fault}"),
+            (Err(fault), Ok(_)) => assert!(
+                matches!(
+                    fault.what,
+                    ScanErrorKind::DuplicateKey(_) | ScanErrorKind::TooDeep(_) | ScanErrorKind::LongNumber
+                ),
+                "{text:?}: {fault}"
+            ),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn texts_are_json_as_for_serde_json(
+            pieces in prop::collection::vec(prop::sample::select(PIECES), 0..12),
+        ) {
+            is_as_serde_json_reads_it(&pieces.concat());
+        }
+
+        #[test]
+        fn changed_json_is_json_as_for_serde_json(
+            text in json(), at in any::<prop::sample::Index>(), piece in prop::sample::select(PIECES),
+        ) {
+            is_as_serde_json_reads_it(&text);
+            let at = text.char_indices().map(|(at, _)| at).nth(at.index(text.chars().count())).unwrap();
+            is_as_serde_json_reads_it(&format!("{}{piece}{}", &text[..at], &text[at..]));
+            is_as_serde_json_reads_it(&text[..at]);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(50))]
+
+        #[test]
+        fn members_are_those_of_serde_json(members in prop::collection::btree_map(any::<String>(), json(), 0..40)) {
+            let text = members.iter().map(|(key, value)| format!("{}:{value}", Value::from(key.as_str())));
+            let text = format!("{{{}}}", text.collect::<Vec<_>>().join(","));
+            let mut found = Vec::new();
+            let scanned = Scanner::new(&text, 64).members(|scanner, key| {
+                found.push((key.to_owned(), scanner.value()?));
+                Ok(())
+            });
+            if !matches!(&scanned, Err(fault) if matches!(fault.what, ScanErrorKind::DuplicateKey(_))) {
+                prop_assert_eq!(scanned.map_err(|fault| *fault), Ok(&*text));
+                let wanted: Vec<_> =
+                    members.iter().map(|(key, value)| (key.clone(), value.trim())).collect();
+                prop_assert_eq!(found, wanted);
+            }
+        }
+    }
 
     fn scan(text: &str) -> Result<(), ScanError> {
         let mut scanner = Scanner::new(text, 8);
