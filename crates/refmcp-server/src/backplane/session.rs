@@ -72,8 +72,9 @@ pub struct BackplaneSettings {
     pub streams: usize,
     /// The events of one stream. The oldest go; a reader who needs them is told.
     pub stream_bytes: usize,
-    /// All that is kept for one session. Finished streams that were read to the end make room, then the oldest events
-    /// of the longest stream; the end of a stream that was not read to the end never does.
+    /// All that is kept for one session. Finished streams that were read to the end make room, then responses and parked
+    /// calls that were given, then the oldest events of the longest stream; the end of a stream that was not read to the
+    /// end never does.
     pub session_bytes: usize,
     /// All that is kept for all sessions. The session that keeps most makes room, in the same order.
     pub total_bytes: usize,

@@ -349,13 +349,28 @@ impl Session {
     pub(super) fn free(&mut self, bytes: usize) -> usize {
         let mut freed = 0;
         while freed < bytes {
-            let read_out = self.bury_read_out();
-            let step = if read_out > 0 { read_out } else { self.shorten_longest(bytes - freed) };
+            let mut step = self.bury_read_out();
+            if step == 0 {
+                step = self.drop_given();
+            }
+            if step == 0 {
+                step = self.shorten_longest(bytes - freed);
+            }
             if step == 0 {
                 break;
             }
             freed += step;
         }
+        freed
+    }
+
+    /// Drops a response or a parked call that was given; gives what that freed.
+    fn drop_given(&mut self) -> usize {
+        let mut freed = self.responses.drop_given();
+        if freed == 0 {
+            freed = self.parked.drop_given();
+        }
+        self.budget.give(freed);
         freed
     }
 

@@ -39,6 +39,8 @@ enum SlotValue {
     Filled(Bytes),
     /// It was read, or taken by a claimant.
     Taken(Bytes, Option<WriterEpoch>),
+    /// It was, and has made room since.
+    Dropped,
 }
 
 /// What became of a new slot.
@@ -67,7 +69,7 @@ impl Slot {
         match self.value {
             SlotValue::Awaited => now >= self.deadline,
             SlotValue::Filled(_) => false,
-            SlotValue::Taken(..) => true,
+            SlotValue::Taken(..) | SlotValue::Dropped => true,
         }
     }
 
@@ -75,7 +77,7 @@ impl Slot {
     pub(super) fn cost(&self, key: &RequestId) -> usize {
         let value = match &self.value {
             SlotValue::Filled(value) | SlotValue::Taken(value, _) => value.len(),
-            SlotValue::Awaited => 0,
+            SlotValue::Awaited | SlotValue::Dropped => 0,
         };
         SLOT + id_bytes(key) + value
     }
@@ -130,7 +132,7 @@ impl Slots {
     pub(super) fn get(&self, key: &RequestId, now: Instant) -> Option<Bytes> {
         match &self.known(key, now)?.value {
             SlotValue::Filled(value) => Some(value.clone()),
-            SlotValue::Awaited | SlotValue::Taken(..) => None,
+            SlotValue::Awaited | SlotValue::Taken(..) | SlotValue::Dropped => None,
         }
     }
 
@@ -149,10 +151,21 @@ impl Slots {
         let value = match &slot.value {
             SlotValue::Filled(value) => value.clone(),
             SlotValue::Taken(value, by) if *by == Some(claimant) => value.clone(),
-            SlotValue::Awaited | SlotValue::Taken(..) => return None,
+            SlotValue::Awaited | SlotValue::Taken(..) | SlotValue::Dropped => return None,
         };
         slot.value = SlotValue::Taken(value.clone(), Some(claimant));
         Some(value)
+    }
+
+    /// Drops the value that was given and would be forgotten first; its key stays known. Returns the bytes that this freed.
+    pub(super) fn drop_given(&mut self) -> usize {
+        let given = self.slots.values_mut().filter_map(|slot| match &slot.value {
+            SlotValue::Taken(value, _) if !value.is_empty() => Some((value.len(), slot)),
+            _ => None,
+        });
+        let Some((freed, oldest)) = given.min_by_key(|(_, slot)| slot.remembered) else { return 0 };
+        oldest.value = SlotValue::Dropped;
+        freed
     }
 
     /// By when a value should come, and what wakes when one does; `None` when none will.

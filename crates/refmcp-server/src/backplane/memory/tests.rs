@@ -134,6 +134,32 @@ async fn unread_stream_ends_are_not_evicted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_was_given_makes_room_before_unread_events_do() {
+    let memory =
+        MemoryBackplane::new(BackplaneSettings { session_bytes: 20_000, ..BackplaneSettings::default() });
+    let session = session(&memory, "a").await;
+    let unread = stream(&memory, &session).await;
+    for seq in 1..=3 {
+        assert_eq!(append(&memory, &unread, seq, EventKind::Event).await, AppendOutcome::Stored);
+    }
+    for number in 0..20 {
+        let (request, call) = (RequestId::Integer(number), format!("call {number}"));
+        let kept = Bytes::from(vec![b'x'; 4000]);
+        memory.expect_response(&session, &request, IDLE).await.unwrap();
+        let parked = memory.park(&session, &call, kept.clone(), IDLE).await.unwrap();
+        assert_eq!(parked, ParkOutcome::Parked, "{number}");
+        let delivered = memory.deliver_response(&session, &request, kept.clone()).await.unwrap();
+        assert_eq!(delivered, DeliverOutcome::Taken, "{number}");
+        for _ in 0..2 {
+            let response = memory.wait_response(&session, &request).await.unwrap();
+            assert_eq!(response, ResponseOutcome::Body(kept.clone()), "{number}");
+            assert!(memory.claim(&session, &call, WriterEpoch(0), None).await.unwrap().is_some(), "{number}");
+        }
+    }
+    assert_eq!(read_out(&memory, &unread).await.len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn forgotten_topics_look_changed_and_tombstones_stay_known() {
     let memory =
         MemoryBackplane::new(BackplaneSettings { topics: 2, tombstones: 1, ..BackplaneSettings::default() });
