@@ -88,8 +88,19 @@ pub(crate) struct SharedSession {
 struct Saved {
     version: u64,
     stored: StoredFacts,
+    /// The engine does not have what other replicas have changed in these facts.
+    unadopted: bool,
     /// Other replicas were not told of the newest version.
     unannounced: bool,
+}
+
+impl Saved {
+    /// Takes what another replica has saved.
+    fn take(&mut self, record: &SessionRecord) -> Result<(), Refusal> {
+        self.stored = StoredFacts::read(record)?;
+        (self.version, self.unadopted) = (record.version, true);
+        Ok(())
+    }
 }
 
 tokio::task_local! {
@@ -128,7 +139,7 @@ impl SharedSession {
             driver: driver.downgrade(),
             topic,
             epoch,
-            saved: tokio::sync::Mutex::new(Saved { version, stored, unannounced: false }),
+            saved: tokio::sync::Mutex::new(Saved { version, stored, unadopted: false, unannounced: false }),
             unsaved: Mutex::default(),
             is_saving_again: AtomicBool::new(false),
             watched: Mutex::default(),
@@ -141,10 +152,12 @@ impl SharedSession {
     /// Takes over what other replicas have changed.
     pub(super) async fn refresh(&self, record: &SessionRecord) -> Result<(), Refusal> {
         let mut saved = self.saved.lock().await;
-        if record.version <= saved.version {
+        if record.version > saved.version {
+            saved.take(record)?;
+        }
+        if !std::mem::take(&mut saved.unadopted) {
             return Ok(());
         }
-        (saved.version, saved.stored) = (record.version, StoredFacts::read(record)?);
         self.adopt(&saved.stored, 0).await
     }
 
@@ -252,7 +265,7 @@ impl SharedSession {
 
     async fn try_save(&self, saved: &mut Saved) -> Result<(), Refusal> {
         let changes = self.unsaved.lock().clone();
-        let (mut is_saved, mut is_merged) = (changes.is_empty(), false);
+        let mut is_saved = changes.is_empty();
         for _ in 0..ATTEMPTS {
             if is_saved {
                 break;
@@ -261,7 +274,8 @@ impl SharedSession {
             changes.iter().for_each(|change| change.apply(&mut stored.facts));
             match self.backplane.update_session(&self.id, saved.version, stored.to_bytes()?).await? {
                 UpdateOutcome::Updated(version) => {
-                    *saved = Saved { version, stored, unannounced: true };
+                    let is_merged = saved.unadopted;
+                    *saved = Saved { version, stored, unadopted: false, unannounced: true };
                     if is_merged {
                         self.adopt(&saved.stored, changes.len()).await?;
                     } else {
@@ -269,16 +283,14 @@ impl SharedSession {
                     }
                     is_saved = true;
                 }
-                UpdateOutcome::Conflict(record) => {
-                    (saved.version, saved.stored) = (record.version, StoredFacts::read(&record)?);
-                    is_merged = true;
-                }
+                UpdateOutcome::Conflict(record) => saved.take(&record)?,
                 UpdateOutcome::Unknown => {
                     self.unsaved.lock().clear();
                     return Err(Refusal::unknown_session("the session has ended"));
                 }
                 UpdateOutcome::TooLarge | UpdateOutcome::Full => {
                     // What is refused is not set here either.
+                    saved.unadopted = false;
                     self.adopt(&saved.stored, changes.len()).await?;
                     return Err(not_kept());
                 }

@@ -12,18 +12,16 @@ use std::task::{Context, Waker};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use refmcp_proto::engine::{ExchangeId, InputOutcome, MessageKind};
-use refmcp_proto::jsonrpc::encode::{self, ResponseId};
-use refmcp_proto::jsonrpc::{RequestId, RpcError};
+use refmcp_proto::jsonrpc::RpcError;
 use refmcp_server::backplane::{
     self, AppendOutcome, Backplane, PostKey, PostOutcome, SessionId, StreamKey, StreamNumber, Unavailable,
     WriterEpoch,
 };
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use tokio::sync::{Notify, watch};
 use tokio::task::yield_now;
 
 use crate::session::driver::WeakSessionDriver;
+use crate::stream::answers::{errors_for, id_of};
 use crate::stream::retry::{RETRY_DELAY, until_available};
 
 /// The exchange of the GET stream: messages that belong to no request.
@@ -45,7 +43,7 @@ struct State {
     bytes: usize,
     /// No more messages follow.
     ended: bool,
-    /// More messages were pending than fit, and were dropped.
+    /// More messages were pending than fit, and were dropped, while there was no log.
     overrun: bool,
     /// The client was disconnected and is to resume the stream.
     detached: bool,
@@ -134,14 +132,15 @@ impl ResponseStream {
 
     pub(crate) fn push(self: &Arc<Self>, message: Message) {
         let mut state = self.state.lock();
-        if state.overrun || state.ended {
+        let is_get_stream = self.exchange == GET_STREAM;
+        if state.ended || state.overrun && (is_get_stream || message.kind == MessageKind::Notification) {
             return;
         }
         state.bytes += message.json.len();
-        state.ended = self.exchange != GET_STREAM && message.is_response();
+        state.ended = !is_get_stream && message.is_response();
         state.pending.push_back(message);
         if state.bytes > self.max_bytes && state.pending.len() > 1 {
-            state.make_room();
+            state.make_room(is_get_stream);
         }
         let logged = state.log.is_some();
         drop(state);
@@ -230,8 +229,16 @@ impl ResponseStream {
         let SessionLog { backplane, session, writer, driver } = log;
         let next = AtomicU64::new(if number == StreamNumber::GET { next_key() } else { last + 1 });
         let key = StreamKey::new(session, number);
-        self.change(|state| state.log = Some(Arc::new(Log { backplane, key, writer, driver, next })));
-        if self.is_over() {
+        let mut is_answered = false;
+        self.change(|state| {
+            state.log = Some(Arc::new(Log { backplane, key, writer, driver, next }));
+            state.overrun = false;
+            is_answered = !state.ended || state.pending.iter().any(Message::is_response);
+            if !is_answered {
+                state.clear();
+            }
+        });
+        if !is_answered {
             return self.end();
         }
         self.write();
@@ -351,52 +358,24 @@ impl State {
         self.bytes = 0;
     }
 
-    /// Drops messages. While the log is unavailable, only notifications: they have no event number yet, so no gap
-    /// results. A reader that is too slow loses all, and its stream breaks.
-    fn make_room(&mut self) {
-        if self.log.is_none() {
-            self.clear();
-            self.overrun = true;
-            return;
+    /// Drops notifications. They have no event number yet, so no gap results in the log, which may still be opened; the
+    /// first may have one while it is being written. A reader without a log has a gap, and its stream breaks. The GET
+    /// stream without a log loses all: any number of responses may come there.
+    fn make_room(&mut self, is_get_stream: bool) {
+        self.overrun = self.log.is_none();
+        if self.overrun && is_get_stream {
+            return self.clear();
         }
-        let before = self.pending.len();
-        self.pending.retain(|message| message.kind != MessageKind::Notification);
+        let (before, mut is_first) = (self.pending.len(), true);
+        self.pending.retain(|message| {
+            let is_being_written = std::mem::take(&mut is_first) && self.writing;
+            is_being_written || message.kind != MessageKind::Notification
+        });
         self.bytes = self.pending.iter().map(|message| message.json.len()).sum();
-        tracing::warn!(dropped = before - self.pending.len(), "the log is too slow");
-    }
-}
-
-/// The id of a message.
-fn id_of(json: &[u8]) -> Option<RequestId> {
-    #[derive(Deserialize)]
-    struct WithId<'a> {
-        #[serde(borrow)]
-        id: Option<&'a RawValue>,
-    }
-    RequestId::from_json(serde_json::from_slice::<WithId<'_>>(json).ok()?.id?.get())
-}
-
-/// This error instead of an answer, or instead of each answer to a batch.
-fn errors_for(json: &[u8], error: &RpcError) -> Vec<u8> {
-    let write = |out: &mut Vec<u8>, id: Option<RequestId>| {
-        let written = encode::error(out, id.as_ref().map_or(ResponseId::Null, ResponseId::Id), error);
-        debug_assert!(written.is_ok(), "{error:?}");
-    };
-    let mut out = Vec::new();
-    match serde_json::from_slice::<Vec<&RawValue>>(json) {
-        Ok(answers) => {
-            out.push(b'[');
-            for (place, answer) in answers.into_iter().enumerate() {
-                if place > 0 {
-                    out.push(b',');
-                }
-                write(&mut out, id_of(answer.get().as_bytes()));
-            }
-            out.push(b']');
+        if !self.overrun {
+            tracing::warn!(dropped = before - self.pending.len(), "the log is too slow");
         }
-        Err(_) => write(&mut out, id_of(json)),
     }
-    out
 }
 
 enum Stored {
@@ -499,6 +478,7 @@ impl Reader {
 mod tests {
     use std::time::Duration;
 
+    use refmcp_proto::jsonrpc::RequestId;
     use refmcp_server::backplane::{
         BackplaneSettings, MemoryBackplane, NewSession, OpenStreamOutcome, ReadFrom, SessionId, StreamReader,
     };
@@ -590,19 +570,21 @@ mod tests {
         assert_eq!(reading.next().await.unwrap(), backplane::ReadOutcome::End);
     }
 
-    #[test]
-    fn every_answer_that_does_not_fit_is_an_error() {
-        let error = RpcError::internal("no room");
-        let one = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no room"}}"#;
-        for (answer, errors) in [
-            (r#"{"jsonrpc":"2.0","id":1,"result":{"id":3}}"#, one.to_owned()),
-            (r#"[{"id":1,"result":{}},{"id":"b","result":{}}]"#, {
-                format!("[{one},{}]", one.replace(r#""id":1"#, r#""id":"b""#))
-            }),
-            (r#"{"error":{}}"#, one.replace(r#""id":1"#, r#""id":null"#)),
-        ] {
-            assert_eq!(String::from_utf8(errors_for(answer.as_bytes(), &error)).unwrap(), errors);
-        }
+    #[tokio::test]
+    async fn a_stream_that_ended_without_an_answer_ends_in_the_log_too() {
+        let memory: Arc<dyn Backplane> = Arc::new(MemoryBackplane::default());
+        let session = SessionId::new("s");
+        memory.create_session(&session, NewSession::default(), Duration::from_secs(9)).await.unwrap();
+        let opened = memory.open_stream(&session, Some(RequestId::from(1)), WriterEpoch(0)).await.unwrap();
+        let OpenStreamOutcome::Opened(number) = opened else { panic!("{opened:?}") };
+        let (backplane, writer, driver) = (memory.clone(), WriterEpoch(0), WeakSessionDriver::default());
+        let stream = ResponseStream::new(ExchangeId(1), 10_000);
+        stream.push(notification("1"));
+        // The request is cancelled while its stream is being opened.
+        stream.end();
+        stream.attach_log(SessionLog { backplane, session: session.clone(), writer, driver }, number, 0);
+        assert_eq!(memory.cancel(&session, &RequestId::from(1)).await.unwrap(), 0, "it still runs");
+        assert!(stream.is_over());
     }
 
     #[tokio::test]

@@ -112,6 +112,66 @@ async fn what_could_not_be_saved_is_saved_later() {
 }
 
 #[tokio::test]
+async fn what_others_have_changed_is_taken_over_although_saving_fails() {
+    let replicas = Replicas::open().await;
+    let client = Client::open(&replicas, LATEST_SESSION).await;
+    client.echo("both know the session").await;
+    client.echo("both know the session").await;
+    let fault = &replicas.faults[0];
+    fault.hold("update_session");
+    let (headers, saves) = (client.headers(), fault.called("update_session"));
+    let subscribe = request("resources/subscribe", json!({ "uri": "note:///a" }));
+    let subscribed = replicas.sites[0].post(&headers, &subscribe);
+    let others = async {
+        fault.until_called("update_session", saves + 1).await;
+        assert_eq!(client.post_to(1, &set_level("emergency")).await.status, 200);
+        // The version is not the latest; what is saved on top of that one does not arrive.
+        fault.fail_after("update_session", 1, 1);
+        fault.release("update_session");
+    };
+    let (subscribed, ()) = timeout(SOON, async { tokio::join!(subscribed, others) }).await.unwrap();
+    assert_eq!(subscribed.status, 503);
+    fault.until_called("update_session", saves + 3).await;
+    for _ in 0..5000 {
+        if facts(&client).await["subscriptions"] == json!(["note:///a"]) {
+            break;
+        }
+        real_pause().await;
+    }
+    replicas.turn_to(0);
+    let mut stream = client.call(9, "whisper", json!({ "secret": "s" })).await;
+    let first = next_event(&mut stream).await;
+    assert_eq!(first["method"], "notifications/progress", "no log message of a lower level: {first}");
+    assert_eq!(facts(&client).await["logLevel"], "emergency");
+}
+
+#[tokio::test]
+async fn an_answer_is_not_lost_when_the_log_is_slow() {
+    let options = Options { stream_bytes: 20_000, ..Options::default() };
+    for method in ["append", "open_stream"] {
+        let replicas = Replicas::open_with(BackplaneSettings::default(), &options).await;
+        let client = Client::open(&replicas, LATEST_SESSION).await;
+        let fault = &replicas.faults[0];
+        fault.hold(method);
+        replicas.turn_to(0);
+        let called = client.call(9, "steps", json!({ "n": 30, "ms": 0, "note": "x".repeat(5000) }));
+        let release = async {
+            fault.until_called(method, 1).await;
+            replicas.sites[0].until_ended(1).await;
+            fault.release(method);
+        };
+        let read = async { called.await.events().await };
+        let (events, ()) = timeout(SOON, async { tokio::join!(read, release) }).await.expect("an answer");
+        let events: Vec<Value> = events.into_iter().map(|(_, event)| event).collect();
+        assert!(events.len() < 30, "notifications that do not fit are dropped: {}", events.len());
+        assert!(text_of(events.last().unwrap()).starts_with("30 steps"), "{method}: {}", events.len());
+        if method == "append" {
+            assert_eq!(events[0]["params"]["progress"], 1.0, "what is being written is not dropped");
+        }
+    }
+}
+
+#[tokio::test]
 async fn no_request_is_told_of_what_another_one_could_not_share() {
     let replicas = Replicas::open().await;
     let client = Client::open(&replicas, LATEST_SESSION).await;

@@ -23,7 +23,9 @@ pub(crate) struct FaultyBackplane {
 #[derive(Debug, Default)]
 struct Method {
     called: usize,
-    /// How many of the next calls fail.
+    /// How many of the next calls pass before others fail.
+    passes: usize,
+    /// How many of the calls after that fail.
     fails: usize,
     is_held: bool,
 }
@@ -35,7 +37,14 @@ impl FaultyBackplane {
 
     /// The next so many calls of a method fail.
     pub(crate) fn fail(&self, method: &'static str, count: usize) {
-        self.methods.lock().entry(method).or_default().fails = count;
+        self.fail_after(method, 0, count);
+    }
+
+    /// The next so many calls of a method pass, and so many after them fail.
+    pub(crate) fn fail_after(&self, method: &'static str, passes: usize, fails: usize) {
+        let mut methods = self.methods.lock();
+        let method = methods.entry(method).or_default();
+        (method.passes, method.fails) = (passes, fails);
     }
 
     /// Calls of a method wait until it is released.
@@ -73,6 +82,10 @@ impl FaultyBackplane {
                 let mut methods = self.methods.lock();
                 let method = methods.entry(method).or_default();
                 if !method.is_held {
+                    if method.passes > 0 {
+                        method.passes -= 1;
+                        return Ok(());
+                    }
                     let fails = method.fails > 0;
                     method.fails = method.fails.saturating_sub(1);
                     return if fails { Err(Unavailable::new("it is unplugged")) } else { Ok(()) };
