@@ -8,11 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(super) struct TotalBudget {
     held: AtomicUsize,
     cap: usize,
+    /// What one session may keep.
+    session_cap: usize,
 }
 
 impl TotalBudget {
-    pub(super) fn new(cap: usize) -> Self {
-        Self { held: AtomicUsize::new(0), cap }
+    pub(super) fn new(cap: usize, session_cap: usize) -> Self {
+        Self { held: AtomicUsize::new(0), cap, session_cap }
     }
 
     pub(super) fn held(&self) -> usize {
@@ -36,8 +38,7 @@ impl TotalBudget {
 /// What is kept for one session. Whatever it holds is given back with it.
 #[derive(Debug)]
 pub(super) struct SessionBudget {
-    held: AtomicUsize,
-    cap: usize,
+    held: usize,
     total: Arc<TotalBudget>,
 }
 
@@ -51,36 +52,36 @@ pub(super) enum NoRoom {
 }
 
 impl SessionBudget {
-    pub(super) fn new(cap: usize, total: Arc<TotalBudget>) -> Self {
-        Self { held: AtomicUsize::new(0), cap, total }
+    pub(super) fn new(total: Arc<TotalBudget>) -> Self {
+        Self { held: 0, total }
     }
 
-    /// What the session holds, for others to compare; only its own lock makes it exact.
+    /// What the session holds.
     pub(super) fn held(&self) -> usize {
-        self.held.load(Ordering::Relaxed)
+        self.held
     }
 
-    /// Takes room. Called under the session's lock.
-    pub(super) fn take(&self, bytes: usize) -> Result<(), NoRoom> {
-        if self.held().saturating_add(bytes) > self.cap {
+    /// Takes room.
+    pub(super) fn take(&mut self, bytes: usize) -> Result<(), NoRoom> {
+        if self.held.saturating_add(bytes) > self.total.session_cap {
             return Err(NoRoom::InSession);
         }
         if !self.total.take(bytes) {
             return Err(NoRoom::InTotal(bytes));
         }
-        self.held.fetch_add(bytes, Ordering::Relaxed);
+        self.held += bytes;
         Ok(())
     }
 
-    /// Gives room back. Called under the session's lock.
-    pub(super) fn give(&self, bytes: usize) {
-        self.held.fetch_sub(bytes, Ordering::Relaxed);
+    /// Gives room back.
+    pub(super) fn give(&mut self, bytes: usize) {
+        self.held -= bytes;
         self.total.held.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
 
 impl Drop for SessionBudget {
     fn drop(&mut self) {
-        self.total.held.fetch_sub(self.held(), Ordering::Relaxed);
+        self.total.held.fetch_sub(self.held, Ordering::Relaxed);
     }
 }

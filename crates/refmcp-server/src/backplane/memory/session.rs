@@ -28,22 +28,30 @@ const TOMBSTONE_ID: usize = 256;
 #[derive(Debug)]
 pub(super) struct Session {
     settings: Arc<BackplaneSettings>,
-    budget: Arc<SessionBudget>,
+    budget: SessionBudget,
     record: SessionRecord,
     idle: Duration,
     used: Instant,
     /// How many wait for something in it.
-    waiters: usize,
+    waiters: u32,
     closed: bool,
-    streams: HashMap<StreamNumber, Log>,
+    /// Made with the first stream: most sessions never have one.
+    streams: Option<Box<Streams>>,
     next: u64,
-    /// The streams that have ended, in that order.
-    ended: VecDeque<StreamNumber>,
-    tombstones: BTreeMap<StreamNumber, Option<RequestId>>,
     /// Responses to server requests.
     pub(super) responses: Slots,
     /// Detached calls.
     pub(super) parked: Slots,
+}
+
+/// The streams of a session.
+#[derive(Debug, Default)]
+struct Streams {
+    /// In boxes, because the table has more places than streams.
+    logs: HashMap<StreamNumber, Box<Log>>,
+    /// The streams that have ended, in that order.
+    ended: VecDeque<StreamNumber>,
+    tombstones: BTreeMap<StreamNumber, Option<RequestId>>,
 }
 
 /// What a session costs to begin with.
@@ -58,7 +66,7 @@ impl Session {
         session: NewSession,
         idle: Duration,
         settings: Arc<BackplaneSettings>,
-        budget: Arc<SessionBudget>,
+        budget: SessionBudget,
         now: Instant,
     ) -> Self {
         let NewSession { principal, revision, facts } = session;
@@ -70,10 +78,8 @@ impl Session {
             used: now,
             waiters: 0,
             closed: false,
-            streams: HashMap::default(),
+            streams: None,
             next: StreamNumber::GET.0 + 1,
-            ended: VecDeque::new(),
-            tombstones: BTreeMap::new(),
             responses: Slots::default(),
             parked: Slots::default(),
         }
@@ -109,14 +115,12 @@ impl Session {
             return false;
         }
         self.closed = true;
-        for log in std::mem::take(&mut self.streams).into_values() {
-            log.wake();
+        if let Some(streams) = self.streams.take() {
+            streams.logs.values().for_each(|log| log.wake());
         }
         self.responses.wake();
         self.responses = Slots::default();
         self.parked = Slots::default();
-        self.tombstones.clear();
-        self.ended.clear();
         self.record.facts = Bytes::new();
         self.budget.give(self.budget.held());
         true
@@ -124,14 +128,16 @@ impl Session {
 
     /// Gives back what is over.
     pub(super) fn settle(&mut self, now: Instant) {
-        let retention = self.settings.retention;
-        while let Some(number) = self.ended.front().copied() {
-            let ended = self.streams.get(&number).and_then(Log::ended_at);
-            if ended.is_some_and(|at| now < later(at, retention)) {
-                break;
-            }
+        while let Some(number) = self.first_over(now) {
             self.bury(number);
         }
+    }
+
+    /// The stream that ended first, if it has been kept for long enough.
+    fn first_over(&self, now: Instant) -> Option<StreamNumber> {
+        let number = *self.streams.as_ref()?.ended.front()?;
+        let ended = self.stream(number).and_then(Log::ended_at);
+        ended.is_none_or(|at| now >= later(at, self.settings.retention)).then_some(number)
     }
 
     /// Gives back the rest of what is over, which is only looked for now and then.
@@ -164,14 +170,16 @@ impl Session {
         request: Option<&RequestId>,
         writer: WriterEpoch,
     ) -> Result<OpenStreamOutcome, NoRoom> {
-        let standing = usize::from(self.streams.contains_key(&StreamNumber::GET));
-        if self.streams.len() - standing >= self.settings.streams && self.bury_read_out() == 0 {
+        let open = self.streams.as_ref().map_or(0, |streams| streams.logs.len());
+        let standing = usize::from(self.stream(StreamNumber::GET).is_some());
+        if open - standing >= self.settings.streams && self.bury_read_out() == 0 {
             return Ok(OpenStreamOutcome::Full);
         }
         self.take(log::cost(request))?;
         let number = StreamNumber(self.next);
         self.next += 1;
-        self.streams.insert(number, Log::new(request.cloned(), writer));
+        let log = Box::new(Log::new(request.cloned(), writer));
+        self.streams.get_or_insert_default().logs.insert(number, log);
         Ok(OpenStreamOutcome::Opened(number))
     }
 
@@ -187,8 +195,8 @@ impl Session {
         if number == StreamNumber::GET {
             return Ok(AppendOutcome::Unknown);
         }
-        let Some(log) = self.streams.get(&number) else {
-            let ended = self.tombstones.contains_key(&number);
+        let Some(log) = self.stream(number) else {
+            let ended = self.streams.as_ref().is_some_and(|streams| streams.tombstones.contains_key(&number));
             return Ok(if ended { AppendOutcome::Ended } else { AppendOutcome::Unknown });
         };
         if let Some(refusal) = log.refusal(writer, seq) {
@@ -197,11 +205,13 @@ impl Session {
         if !self.make_room_in(number, event)? {
             return Ok(AppendOutcome::TooLarge);
         }
-        if let Some(log) = self.streams.get_mut(&number) {
+        if let Some(streams) = &mut self.streams
+            && let Some(log) = streams.logs.get_mut(&number)
+        {
             log.push(event.clone(), kind, None, now);
-        }
-        if kind == EventKind::Final {
-            self.ended.push_back(number);
+            if kind == EventKind::Final {
+                streams.ended.push_back(number);
+            }
         }
         Ok(AppendOutcome::Stored)
     }
@@ -218,7 +228,8 @@ impl Session {
 
     /// The GET stream costs nothing extra: every session has paid for one.
     fn standing(&mut self) -> &mut Log {
-        self.streams.entry(StreamNumber::GET).or_insert_with(|| Log::new(None, WriterEpoch::default()))
+        let logs = &mut self.streams.get_or_insert_default().logs;
+        logs.entry(StreamNumber::GET).or_insert_with(|| Box::new(Log::new(None, WriterEpoch::default())))
     }
 
     pub(super) fn forget(&mut self, number: StreamNumber, writer: WriterEpoch) -> bool {
@@ -226,7 +237,7 @@ impl Session {
         if !running || number == StreamNumber::GET {
             return false;
         }
-        if let Some(log) = self.streams.remove(&number) {
+        if let Some(log) = self.streams.as_mut().and_then(|streams| streams.logs.remove(&number)) {
             log.wake();
             self.budget.give(log.cost());
         }
@@ -234,21 +245,21 @@ impl Session {
     }
 
     pub(super) fn cancel(&mut self, request: &RequestId, now: Instant) -> usize {
-        let mut cancelled = 0;
-        for (number, log) in &mut self.streams {
+        let Some(streams) = &mut self.streams else { return 0 };
+        let before = streams.ended.len();
+        for (number, log) in &mut streams.logs {
             if log.request.as_ref() == Some(request) && log.cancel(now) {
-                self.ended.push_back(*number);
-                cancelled += 1;
+                streams.ended.push_back(*number);
             }
         }
-        cancelled
+        streams.ended.len() - before
     }
 
     pub(super) fn attach(&mut self, number: StreamNumber, from: ReadFrom) -> AttachOutcome {
         if number == StreamNumber::GET {
             return self.standing().attach(from);
         }
-        match self.streams.get_mut(&number) {
+        match log_mut(&mut self.streams, number) {
             Some(log) => log.attach(from),
             None if number.0 < self.next => AttachOutcome::Gone { request: self.tombstone(number) },
             None => AttachOutcome::Unknown,
@@ -256,7 +267,7 @@ impl Session {
     }
 
     pub(super) fn read(&mut self, number: StreamNumber, reader: ReaderToken, after: u64) -> ReadOutcome {
-        match self.streams.get_mut(&number) {
+        match log_mut(&mut self.streams, number) {
             Some(log) => log.read(reader, after),
             None if (1..self.next).contains(&number.0) => {
                 ReadOutcome::Gone { request: self.tombstone(number) }
@@ -267,17 +278,17 @@ impl Session {
 
     /// A stream that is kept.
     pub(super) fn stream(&self, number: StreamNumber) -> Option<&Log> {
-        self.streams.get(&number)
+        self.streams.as_ref()?.logs.get(&number).map(|log| &**log)
     }
 
     pub(super) fn detach(&mut self, number: StreamNumber, reader: Option<ReaderToken>) {
-        if let Some(log) = self.streams.get_mut(&number) {
+        if let Some(log) = log_mut(&mut self.streams, number) {
             log.detach(reader);
         }
     }
 
     fn tombstone(&self, number: StreamNumber) -> Option<RequestId> {
-        self.tombstones.get(&number).cloned().flatten()
+        self.streams.as_ref()?.tombstones.get(&number).cloned().flatten()
     }
 
     /// Takes room, making some within the session where that is possible.
@@ -290,6 +301,11 @@ impl Session {
         }
     }
 
+    /// What all that is kept costs.
+    pub(super) fn held(&self) -> usize {
+        self.budget.held()
+    }
+
     pub(super) fn give(&mut self, bytes: usize) {
         self.budget.give(bytes);
     }
@@ -298,7 +314,7 @@ impl Session {
     fn make_room_in(&mut self, number: StreamNumber, event: &Bytes) -> Result<bool, NoRoom> {
         let cost = log::event_cost(event);
         let Some(most) = self.settings.stream_bytes.checked_sub(cost) else { return Ok(false) };
-        if let Some(log) = self.streams.get_mut(&number) {
+        if let Some(log) = log_mut(&mut self.streams, number) {
             while log.bytes() > most {
                 let Some(freed) = log.drop_oldest() else { break };
                 self.budget.give(freed);
@@ -335,7 +351,7 @@ impl Session {
         now: Instant,
     ) -> Option<ClaimedCall> {
         let mut log = match stream {
-            Some(number) => Some(self.streams.get_mut(&number).filter(|log| log.stop().is_none())?),
+            Some(number) => Some(log_mut(&mut self.streams, number).filter(|log| log.stop().is_none())?),
             None => None,
         };
         let state = self.parked.claim(call, claimant, now)?;
@@ -376,29 +392,32 @@ impl Session {
 
     /// Gives up the stream that ended first of those that were read to the end: its reader has had everything.
     fn bury_read_out(&mut self) -> usize {
-        let is_read_out = |number: &&StreamNumber| self.streams.get(*number).is_some_and(Log::is_read_out);
-        let Some(number) = self.ended.iter().find(is_read_out).copied() else { return 0 };
+        let is_read_out = |number: &&StreamNumber| self.stream(**number).is_some_and(Log::is_read_out);
+        let mut ended = self.streams.iter().flat_map(|streams| &streams.ended);
+        let Some(number) = ended.find(is_read_out).copied() else { return 0 };
         self.bury(number)
     }
 
     /// Leaves of a stream only what it answered; gives what that freed.
     fn bury(&mut self, number: StreamNumber) -> usize {
-        self.ended.retain(|ended| *ended != number);
-        let Some(log) = self.streams.remove(&number) else { return 0 };
+        let Some(streams) = &mut self.streams else { return 0 };
+        streams.ended.retain(|ended| *ended != number);
+        let Some(log) = streams.logs.remove(&number) else { return 0 };
         log.wake();
         let freed = log.cost();
         self.budget.give(freed);
         let request = log.request.filter(|id| log::id_bytes(id) <= TOMBSTONE_ID);
-        self.tombstones.insert(number, request);
-        while self.tombstones.len() > self.settings.tombstones {
-            self.tombstones.pop_first();
+        streams.tombstones.insert(number, request);
+        while streams.tombstones.len() > self.settings.tombstones {
+            streams.tombstones.pop_first();
         }
         freed
     }
 
     /// Drops the oldest events of the stream that keeps most, up to this size.
     fn shorten_longest(&mut self, bytes: usize) -> usize {
-        let mut candidates: Vec<_> = self.streams.values_mut().filter(|log| log.bytes() > 0).collect();
+        let logs = self.streams.iter_mut().flat_map(|streams| streams.logs.values_mut());
+        let mut candidates: Vec<_> = logs.filter(|log| log.bytes() > 0).collect();
         candidates.sort_unstable_by_key(|log| std::cmp::Reverse(log.bytes()));
         for log in candidates {
             let mut freed = 0;
@@ -412,5 +431,21 @@ impl Session {
             }
         }
         0
+    }
+}
+
+fn log_mut(streams: &mut Option<Box<Streams>>, number: StreamNumber) -> Option<&mut Log> {
+    streams.as_mut()?.logs.get_mut(&number).map(|log| &mut **log)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// There are many idle sessions, and with its lock and two counts each fits into a block of 192 bytes.
+    #[test]
+    fn a_session_is_small() {
+        let bytes = size_of::<parking_lot::Mutex<Session>>() + 2 * size_of::<usize>();
+        assert!(bytes <= 192, "{bytes}");
     }
 }

@@ -2,7 +2,7 @@
 //! are read; parked calls are there, and one claimant takes each.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use refmcp_proto::jsonrpc::RequestId;
@@ -17,10 +17,14 @@ const SLOT: usize = 128;
 
 /// The slots of a session. Keys of detached calls are texts.
 #[derive(Debug, Default)]
-pub(super) struct Slots {
+pub(super) struct Slots(Option<Box<Kept>>);
+
+/// Made with the first slot: most sessions never have one.
+#[derive(Debug, Default)]
+struct Kept {
     slots: HashMap<RequestId, Slot>,
-    /// Made at the first wait; most sessions have no server requests.
-    filled: OnceLock<Arc<Notify>>,
+    /// Wakes what waits for a value.
+    filled: Arc<Notify>,
 }
 
 /// A slot.
@@ -39,7 +43,7 @@ enum SlotValue {
     Filled(Bytes),
     /// It was read, or taken by a claimant.
     Taken(Bytes, Option<WriterEpoch>),
-    /// It was, and has made room since.
+    /// It was taken, and has made room since.
     Dropped,
 }
 
@@ -85,7 +89,19 @@ impl Slot {
 
 impl Slots {
     fn known(&self, key: &RequestId, now: Instant) -> Option<&Slot> {
-        self.slots.get(key).filter(|slot| now < slot.remembered)
+        self.0.as_ref()?.slots.get(key).filter(|slot| now < slot.remembered)
+    }
+
+    fn known_mut(&mut self, key: &RequestId, now: Instant) -> Option<&mut Slot> {
+        self.0.as_mut()?.slots.get_mut(key).filter(|slot| now < slot.remembered)
+    }
+
+    fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |kept| kept.slots.len())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&RequestId, &Slot)> {
+        self.0.iter().flat_map(|kept| &kept.slots)
     }
 
     /// Whether a slot can be added, after making a place for it; the second value is what that freed.
@@ -94,25 +110,26 @@ impl Slots {
             return (Added::Known, 0);
         }
         let mut freed = self.remove(key);
-        if self.slots.len() >= most {
+        if self.len() >= most {
             freed += self.sweep(now);
         }
-        if self.slots.len() >= most {
+        if self.len() >= most {
             // One that is over may go: it is kept for retries, which come soon or not at all.
-            let over = self.slots.iter().filter(|(_, slot)| slot.is_over(now));
+            let over = self.iter().filter(|(_, slot)| slot.is_over(now));
             let oldest = over.min_by_key(|(_, slot)| slot.remembered).map(|(key, _)| key.clone());
             freed += oldest.map_or(0, |key| self.remove(&key));
         }
-        (if self.slots.len() < most { Added::New } else { Added::Full }, freed)
+        (if self.len() < most { Added::New } else { Added::Full }, freed)
     }
 
     fn remove(&mut self, key: &RequestId) -> usize {
-        self.slots.remove_entry(key).map_or(0, |(key, slot)| slot.cost(&key))
+        let removed = self.0.as_mut().and_then(|kept| kept.slots.remove_entry(key));
+        removed.map_or(0, |(key, slot)| slot.cost(&key))
     }
 
     /// Adds a slot for which there is a place and room.
     pub(super) fn add(&mut self, key: &RequestId, slot: Slot) {
-        self.slots.insert(key.clone(), slot);
+        self.0.get_or_insert_default().slots.insert(key.clone(), slot);
     }
 
     /// Whether a value is awaited now; `None` for a key that is not known.
@@ -122,9 +139,11 @@ impl Slots {
 
     /// Gives a slot its value, for which room was made.
     pub(super) fn fill(&mut self, key: &RequestId, value: Bytes) {
-        if let Some(slot) = self.slots.get_mut(key) {
+        if let Some(kept) = &mut self.0
+            && let Some(slot) = kept.slots.get_mut(key)
+        {
             slot.value = SlotValue::Filled(value);
-            self.wake();
+            kept.filled.notify_waiters();
         }
     }
 
@@ -138,7 +157,7 @@ impl Slots {
 
     /// The value, however often it is read.
     pub(super) fn read(&mut self, key: &RequestId, now: Instant) -> Option<Bytes> {
-        let slot = self.slots.get_mut(key).filter(|slot| now < slot.remembered)?;
+        let slot = self.known_mut(key, now)?;
         let (SlotValue::Filled(value) | SlotValue::Taken(value, _)) = &slot.value else { return None };
         let value = value.clone();
         slot.value = SlotValue::Taken(value.clone(), None);
@@ -147,7 +166,7 @@ impl Slots {
 
     /// The value, for the first claimant; its key stays known.
     pub(super) fn claim(&mut self, key: &RequestId, claimant: WriterEpoch, now: Instant) -> Option<Bytes> {
-        let slot = self.slots.get_mut(key).filter(|slot| now < slot.remembered)?;
+        let slot = self.known_mut(key, now)?;
         let value = match &slot.value {
             SlotValue::Filled(value) => value.clone(),
             SlotValue::Taken(value, by) if *by == Some(claimant) => value.clone(),
@@ -159,7 +178,8 @@ impl Slots {
 
     /// Drops the value that was given and would be forgotten first; its key stays known. Returns the bytes that this freed.
     pub(super) fn drop_given(&mut self) -> usize {
-        let given = self.slots.values_mut().filter_map(|slot| match &slot.value {
+        let slots = self.0.iter_mut().flat_map(|kept| kept.slots.values_mut());
+        let given = slots.filter_map(|slot| match &slot.value {
             SlotValue::Taken(value, _) if !value.is_empty() => Some((value.len(), slot)),
             _ => None,
         });
@@ -171,26 +191,27 @@ impl Slots {
     /// By when a value should come, and what wakes when one does; `None` when none will.
     pub(super) fn next_fill(&self, key: &RequestId, now: Instant) -> Option<(Instant, Arc<Notify>)> {
         let slot = self.known(key, now).filter(|slot| matches!(slot.value, SlotValue::Awaited))?;
-        Some((slot.deadline, self.filled.get_or_init(Arc::default).clone()))
+        Some((slot.deadline, self.0.as_ref()?.filled.clone()))
     }
 
     /// The keys of slots with a value.
     pub(super) fn filled_keys(&self, now: Instant) -> Vec<Box<str>> {
         let filled = |slot: &Slot| matches!(slot.value, SlotValue::Filled(_)) && now < slot.remembered;
-        let keys = self.slots.iter().filter(|(_, slot)| filled(slot)).map(|(key, _)| key);
+        let keys = self.iter().filter(|(_, slot)| filled(slot)).map(|(key, _)| key);
         keys.filter_map(|key| if let RequestId::Text(text) = key { Some(text.clone()) } else { None })
             .collect()
     }
 
     /// Forgets expired slots; returns the bytes that this freed.
     pub(super) fn sweep(&mut self, now: Instant) -> usize {
-        let over = self.slots.extract_if(|_, slot| now >= slot.remembered);
+        let Some(kept) = &mut self.0 else { return 0 };
+        let over = kept.slots.extract_if(|_, slot| now >= slot.remembered);
         over.map(|(key, slot)| slot.cost(&key)).sum()
     }
 
     pub(super) fn wake(&self) {
-        if let Some(filled) = self.filled.get() {
-            filled.notify_waiters();
+        if let Some(kept) = &self.0 {
+            kept.filled.notify_waiters();
         }
     }
 }

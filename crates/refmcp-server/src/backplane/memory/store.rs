@@ -26,11 +26,7 @@ pub(super) struct Sessions {
     turn: Mutex<()>,
 }
 
-#[derive(Debug)]
-struct Entry {
-    budget: Arc<SessionBudget>,
-    session: Mutex<Session>,
-}
+type Entry = Mutex<Session>;
 
 /// Keeps a session open while a caller waits in it. Must not be dropped under the session's lock.
 #[derive(Debug)]
@@ -38,13 +34,13 @@ pub(super) struct Waiting(Arc<Entry>);
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.0.session.lock().end_wait(Instant::now());
+        self.0.lock().end_wait(Instant::now());
     }
 }
 
 impl Sessions {
     pub(super) fn new(settings: Arc<BackplaneSettings>) -> Self {
-        let total = Arc::new(TotalBudget::new(settings.total_bytes));
+        let total = Arc::new(TotalBudget::new(settings.total_bytes, settings.session_bytes));
         Self { settings, open: RwLock::default(), total, turn: Mutex::default() }
     }
 
@@ -61,7 +57,7 @@ impl Sessions {
             return CreateOutcome::TooLarge;
         }
         let cost = session::cost(&session);
-        let budget = Arc::new(SessionBudget::new(self.settings.session_bytes, self.total.clone()));
+        let mut budget = SessionBudget::new(self.total.clone());
         let taken = (0..ATTEMPTS).any(|_| match budget.take(cost) {
             Ok(()) => true,
             Err(NoRoom::InTotal(cost)) => {
@@ -78,7 +74,7 @@ impl Sessions {
         }
         let now = Instant::now();
         let mut open = self.open.write();
-        if open.get(id).is_some_and(|entry| entry.session.lock().is_alive(now)) {
+        if open.get(id).is_some_and(|entry| entry.lock().is_alive(now)) {
             return CreateOutcome::Taken;
         }
         // One under the same id is over, and makes its place free.
@@ -86,8 +82,8 @@ impl Sessions {
         if open.len() >= self.settings.sessions {
             return CreateOutcome::Full;
         }
-        let session = Session::new(session, idle, self.settings.clone(), budget.clone(), now);
-        open.insert(id.clone(), Arc::new(Entry { budget, session: Mutex::new(session) }));
+        let session = Session::new(session, idle, self.settings.clone(), budget, now);
+        open.insert(id.clone(), Arc::new(Mutex::new(session)));
         CreateOutcome::Created
     }
 
@@ -127,7 +123,7 @@ impl Sessions {
     ) -> Option<T> {
         let entry = self.open.read().get(id)?.clone();
         let now = Instant::now();
-        let mut session = entry.session.lock();
+        let mut session = entry.lock();
         if !session.is_alive(now) {
             drop(session);
             self.remove(id, &entry);
@@ -174,7 +170,7 @@ impl Sessions {
 
     pub(super) fn close(&self, id: &SessionId) -> bool {
         let Some(entry) = self.open.write().remove(id) else { return false };
-        let mut session = entry.session.lock();
+        let mut session = entry.lock();
         session.is_alive(Instant::now()) && session.close()
     }
 
@@ -184,7 +180,7 @@ impl Sessions {
             self.open.read().iter().map(|(id, entry)| (id.clone(), entry.clone())).collect();
         let now = Instant::now();
         for (id, entry) in entries {
-            let mut session = entry.session.lock();
+            let mut session = entry.lock();
             if session.is_alive(now) {
                 session.sweep(now);
             } else {
@@ -205,13 +201,13 @@ impl Sessions {
         // Looking through all sessions takes a while, so there is room for some more afterwards.
         let goal = bytes.saturating_add(self.total.cap() / 16);
         let mut entries: Vec<_> =
-            self.open.read().values().map(|entry| (entry.budget.held(), entry.clone())).collect();
+            self.open.read().values().map(|entry| (entry.lock().held(), entry.clone())).collect();
         entries.sort_unstable_by_key(|(held, _)| std::cmp::Reverse(*held));
         for (_, entry) in entries {
             let Some(missing) = self.total.held().saturating_add(goal).checked_sub(self.total.cap()) else {
                 break;
             };
-            entry.session.lock().free(missing);
+            entry.lock().free(missing);
         }
         self.total.has_room(bytes)
     }
