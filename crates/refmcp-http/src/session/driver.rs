@@ -173,16 +173,15 @@ impl SessionDriver {
     /// Notifies the client of a change. A session of several replicas gets the messages of one key once.
     pub(crate) fn changed(&self, change: &Change, key: Option<PostKey>) {
         let notify = |engine: &mut ServerEngine, streams: &mut Streams, _| {
-            streams.post_key = key;
+            streams.set_post_key(key);
             engine.changed(change);
         };
-        self.0.receive(None, notify, |streams| streams.post_key = None);
+        self.0.receive(None, notify, |streams| streams.set_post_key(None));
     }
 
     /// Shares the session with other replicas.
     pub(super) fn share(&self, shared: Arc<SharedSession>) {
-        let until_gone = shared.gone.clone().drop_guard();
-        self.streams(|streams| (streams.shared, streams.until_gone) = (Some(shared), Some(until_gone)));
+        self.streams(|streams| streams.share_with(shared));
     }
 
     /// Goes on with a call of another replica, whose messages go to a stream with so many events.
@@ -227,7 +226,7 @@ impl SessionDriver {
     /// replicas, and so are their streams.
     pub(crate) fn end(&self) {
         self.0.inspect(|engine, streams| {
-            let Some(shared) = streams.shared.clone() else { return };
+            let Some(shared) = streams.shared().cloned() else { return };
             let left = engine.leave_parked(|call| shared.leave(call));
             left.into_iter().for_each(|exchange| streams.forget(exchange));
         });
@@ -284,5 +283,22 @@ impl SessionDriver {
     /// The scopes that a request of this session needs.
     pub(crate) fn scopes_needed(&self, method: &str, params: Option<&str>) -> Vec<Arc<str>> {
         self.0.service().session().scopes_needed(method, params)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// There are many idle sessions, and with its two counts each driver fits into a block of 640 bytes.
+    #[test]
+    fn a_driver_is_small() {
+        let bytes = size_of::<EngineDriver<SessionService, Streams>>() + 2 * size_of::<usize>();
+        assert!(
+            bytes <= 640,
+            "{bytes}, the engine {}, the streams {}",
+            size_of::<ServerEngine>(),
+            size_of::<Streams>()
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! The streams of one engine: its outbox over HTTP, where each request has a stream of its own.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use foldhash::HashMap;
 use refmcp_proto::engine::{
     CallId, CloseReason, ExchangeId, MessageKind, MessageTarget, OutgoingMessage, ServerEngine, SharedOutput,
 };
@@ -22,24 +22,29 @@ pub(crate) struct Streams {
     /// Exchanges whose messages are being received, with what has come back so far.
     receiving: Vec<(ExchangeId, Option<Received>)>,
     /// The streams of requests that wait for their responses.
-    open: HashMap<ExchangeId, Arc<ResponseStream>>,
+    open: BTreeMap<ExchangeId, Arc<ResponseStream>>,
     get_stream: Option<Arc<ResponseStream>>,
     /// Where streams are logged, in sessions whose streams can be resumed.
     pub(crate) log: Option<SessionLog>,
     /// The reader of the GET stream here, or the last one.
     pub(super) get_reader: Option<ReaderToken>,
-    /// What is shared with other replicas, where there are any.
-    pub(super) shared: Option<Arc<SharedSession>>,
-    /// Tells tasks of the shared session that the engine is gone.
-    pub(super) until_gone: Option<DropGuard>,
-    /// What has to be done before requests to the client are sent.
-    gate: Option<Gate>,
-    /// The key of messages to the session that other replicas have too.
-    pub(super) post_key: Option<PostKey>,
+    /// What other replicas share, where there are any.
+    shared: Option<Box<SharedStreams>>,
     /// The number of streams that are being read.
     pub(crate) readers: usize,
     /// The GET stream ends as soon as no request is in flight.
     pub(crate) winding_down: bool,
+}
+
+/// What streams have besides, where other replicas serve the same session.
+struct SharedStreams {
+    session: Arc<SharedSession>,
+    /// Tells tasks of the shared session that the engine is gone.
+    _until_gone: DropGuard,
+    /// What has to be done before requests to the client are sent.
+    gate: Option<Gate>,
+    /// The key of messages to the session that other replicas have too.
+    post_key: Option<PostKey>,
 }
 
 /// What comes back for a request. A response that is the first message needs no stream.
@@ -55,16 +60,31 @@ impl Streams {
             max_bytes,
             last_exchange: GET_STREAM.0,
             receiving: Vec::new(),
-            open: HashMap::default(),
+            open: BTreeMap::new(),
             get_stream: None,
             log: None,
             get_reader: None,
             shared: None,
-            until_gone: None,
-            gate: None,
-            post_key: None,
             readers: 0,
             winding_down: false,
+        }
+    }
+
+    /// Shares the session with other replicas.
+    pub(super) fn share_with(&mut self, session: Arc<SharedSession>) {
+        let _until_gone = session.gone.clone().drop_guard();
+        self.shared = Some(Box::new(SharedStreams { session, _until_gone, gate: None, post_key: None }));
+    }
+
+    /// What is shared with other replicas, where there are any.
+    pub(super) fn shared(&self) -> Option<&Arc<SharedSession>> {
+        self.shared.as_ref().map(|shared| &shared.session)
+    }
+
+    /// Sets the key of the next messages to the session, which matters where other replicas have them too.
+    pub(super) fn set_post_key(&mut self, key: Option<PostKey>) {
+        if let Some(shared) = &mut self.shared {
+            shared.post_key = key;
         }
     }
 
@@ -137,14 +157,13 @@ impl Streams {
 
     /// Ends all streams.
     pub(crate) fn end(&mut self) {
-        let streams = self.open.drain().map(|(_, stream)| stream).chain(self.get_stream.clone());
+        let streams = std::mem::take(&mut self.open).into_values().chain(self.get_stream.clone());
         streams.for_each(|stream| stream.end());
     }
 
     /// Frees memory that is not needed while the session is silent.
     pub(crate) fn shrink(&mut self) {
         self.receiving.shrink_to_fit();
-        self.open.shrink_to_fit();
     }
 }
 
@@ -155,8 +174,11 @@ impl Outbox for Streams {
         if let MessageKind::Response { error: Some(code) } = kind {
             log::rpc_error_answered(self.session, code, &json);
         }
-        let gate = if kind == MessageKind::Request { self.gate.clone() } else { None };
-        let message = Message { json: json.into(), kind, post_key: self.post_key, gate };
+        let mut message = Message { json: json.into(), kind, post_key: None, gate: None };
+        if let Some(shared) = &self.shared {
+            message.post_key = shared.post_key;
+            message.gate = shared.gate.clone().filter(|_| kind == MessageKind::Request);
+        }
         let exchange = match to {
             MessageTarget::Session | MessageTarget::Exchange(GET_STREAM) => {
                 return self.get_stream().push(message);
@@ -196,26 +218,28 @@ impl Outbox for Streams {
     }
 
     fn share(&mut self, output: SharedOutput) {
-        let Some(shared) = self.shared.clone() else { return };
+        let Some(session) = self.shared().cloned() else { return };
         let stream = match &output {
             SharedOutput::Expect { call: Some(call), .. } => self.stream(call.exchange),
             _ => None,
         };
-        if let Some(gate) = shared.share(output, stream) {
-            self.gate = Some(gate);
+        if let Some(gate) = session.share(output, stream)
+            && let Some(shared) = &mut self.shared
+        {
+            shared.gate = Some(gate);
         }
     }
 
     fn call_spawned(&mut self, engine: &ServerEngine, call: CallId) {
-        if let (Some(shared), Some(id)) = (&self.shared, engine.request_id(call)) {
+        if let (Some(shared), Some(id)) = (self.shared(), engine.request_id(call)) {
             shared.watch(id.clone());
         }
     }
 
     fn step_done(&mut self, engine: &ServerEngine) {
-        if let Some(shared) = &self.shared {
-            shared.step_done(engine);
-            self.gate = None;
+        if let Some(shared) = &mut self.shared {
+            shared.session.step_done(engine);
+            shared.gate = None;
         }
         if self.winding_down && engine.in_flight() == 0 {
             self.get_stream().end();

@@ -8,8 +8,12 @@ use crate::engine::ExchangeId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct BatchId(u64);
 
+/// The open batches; made with the first one, because most clients never send any.
 #[derive(Debug, Default)]
-pub(super) struct Batches {
+pub(super) struct Batches(Option<Box<OpenBatches>>);
+
+#[derive(Debug, Default)]
+struct OpenBatches {
     next: u64,
     open: BTreeMap<BatchId, Batch>,
 }
@@ -24,21 +28,26 @@ struct Batch {
 
 impl Batches {
     pub(super) fn open(&mut self, exchange: ExchangeId) -> BatchId {
-        let id = BatchId(self.next);
-        self.next += 1;
+        let batches = self.0.get_or_insert_default();
+        let id = BatchId(batches.next);
+        batches.next += 1;
         // One is missing until the batch has been read to its end, so that it is not complete before.
-        self.open.insert(id, Batch { exchange, missing: 1, responses: Vec::new() });
+        batches.open.insert(id, Batch { exchange, missing: 1, responses: Vec::new() });
         id
     }
 
+    fn get_mut(&mut self, id: BatchId) -> Option<&mut Batch> {
+        self.0.as_mut()?.open.get_mut(&id)
+    }
+
     pub(super) fn expect_one(&mut self, id: BatchId) {
-        if let Some(batch) = self.open.get_mut(&id) {
+        if let Some(batch) = self.get_mut(id) {
             batch.missing += 1;
         }
     }
 
     pub(super) fn add(&mut self, id: BatchId, response: &[u8]) {
-        if let Some(batch) = self.open.get_mut(&id) {
+        if let Some(batch) = self.get_mut(id) {
             batch.responses.push(if batch.responses.is_empty() { b'[' } else { b',' });
             batch.responses.extend_from_slice(response);
         }
@@ -46,12 +55,12 @@ impl Batches {
 
     /// Counts one response, the end of the batch, or a request that gets none; returns the array when it was the last.
     pub(super) fn take_complete(&mut self, id: BatchId) -> Option<(ExchangeId, Vec<u8>)> {
-        let batch = self.open.get_mut(&id)?;
+        let batch = self.get_mut(id)?;
         batch.missing = batch.missing.saturating_sub(1);
         if batch.missing > 0 {
             return None;
         }
-        let mut batch = self.open.remove(&id)?;
+        let mut batch = self.0.as_mut()?.open.remove(&id)?;
         if batch.responses.is_empty() {
             return None;
         }

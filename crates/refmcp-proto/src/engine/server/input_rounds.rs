@@ -32,7 +32,13 @@ use crate::time::Timestamp;
 pub(super) struct ServerRequests {
     epoch: u32,
     next: i64,
-    open: BTreeMap<i64, OpenRequest>,
+    /// Made with the first request: most clients are never asked.
+    open: Option<Box<OpenRequests>>,
+}
+
+#[derive(Debug, Default)]
+struct OpenRequests {
+    by_number: BTreeMap<i64, OpenRequest>,
     by_deadline: BTreeSet<(Timestamp, i64)>,
 }
 
@@ -72,24 +78,32 @@ impl ServerRequests {
     }
 
     pub(super) fn deadline(&self) -> Option<Timestamp> {
-        self.by_deadline.first().map(|(until, _)| *until)
+        self.first().map(|(until, _)| until)
+    }
+
+    /// The request that is due first, and when.
+    fn first(&self) -> Option<(Timestamp, i64)> {
+        self.open.as_ref()?.by_deadline.first().copied()
     }
 
     fn open(&mut self, input: OpenRequest) -> RequestId {
         let id = self.new_id();
-        self.by_deadline.insert((input.until, self.next));
-        self.open.insert(self.next, input);
+        let open = self.open.get_or_insert_default();
+        open.by_deadline.insert((input.until, self.next));
+        open.by_number.insert(self.next, input);
         id
     }
 
     fn close(&mut self, number: i64) -> Option<OpenRequest> {
-        let input = self.open.remove(&number)?;
-        self.by_deadline.remove(&(input.until, number));
+        let open = self.open.as_mut()?;
+        let input = open.by_number.remove(&number)?;
+        open.by_deadline.remove(&(input.until, number));
         Some(input)
     }
 
     fn of(&self, call: CallId) -> Vec<i64> {
-        self.open.iter().filter(|(_, open)| open.call == call).map(|(number, _)| *number).collect()
+        let open = self.open.iter().flat_map(|open| &open.by_number);
+        open.filter(|(_, open)| open.call == call).map(|(number, _)| *number).collect()
     }
 }
 
@@ -268,7 +282,7 @@ impl ServerEngine {
     }
 
     pub(super) fn expire_server_requests(&mut self, now: Timestamp) {
-        while let Some(&(until, number)) = self.server_requests.by_deadline.first() {
+        while let Some((until, number)) = self.server_requests.first() {
             if until > now {
                 break;
             }

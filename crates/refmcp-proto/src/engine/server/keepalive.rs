@@ -10,8 +10,14 @@ use crate::time::Timestamp;
 #[derive(Debug, Default)]
 pub(super) struct Keepalive {
     last_message: Option<Timestamp>,
-    /// The open ping, and its deadline.
-    ping: Option<(RequestId, Timestamp)>,
+    /// The open ping.
+    ping: Option<Box<Ping>>,
+}
+
+#[derive(Debug)]
+struct Ping {
+    id: RequestId,
+    until: Timestamp,
 }
 
 impl Keepalive {
@@ -24,21 +30,21 @@ impl Keepalive {
             self.last_message = Some(now);
         }
         // Any message shows that the peer is alive; its response to the ping may be queued behind others.
-        if let Some((_, until)) = &mut self.ping {
-            *until = now + timeouts.pong;
+        if let Some(ping) = &mut self.ping {
+            ping.until = now + timeouts.pong;
         }
     }
 
     pub(super) fn deadline(&self, timeouts: &Timeouts) -> Option<Timestamp> {
         match &self.ping {
-            Some((_, until)) => Some(*until),
+            Some(ping) => Some(ping.until),
             None => Some(self.last_message? + timeouts.ping_after?),
         }
     }
 
     /// Takes a response, if it is the one to the open ping.
     pub(super) fn take_response(&mut self, id: &RequestId) -> bool {
-        let ours = self.ping.as_ref().is_some_and(|(ping, _)| ping == id);
+        let ours = self.ping.as_ref().is_some_and(|ping| ping.id == *id);
         if ours {
             self.ping = None;
         }
@@ -59,7 +65,7 @@ impl ServerEngine {
         }
         let id = self.server_requests.new_id();
         let within = self.config.timeouts.pong;
-        self.keepalive.ping = Some((id.clone(), now + within));
+        self.keepalive.ping = Some(Box::new(Ping { id: id.clone(), until: now + within }));
         // The response may arrive at another process, and is then no message of the client here.
         self.keepalive.last_message = Some(now);
         self.share(SharedOutput::Expect { ids: vec![id.clone()], within, call: None });
