@@ -3,10 +3,10 @@
 use std::fmt;
 
 /// Parsed bytes of a header; the rest of a longer header is ignored.
-const LONGEST: usize = 16 << 10;
+const MAX_HEADER_BYTES: usize = 16 << 10;
 
 /// Limit of challenges in one header, and of parameters in one challenge.
-const MOST: usize = 32;
+const MAX_CHALLENGES: usize = 32;
 
 /// One challenge: a scheme and its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,11 +47,11 @@ impl Challenge {
     /// Parses the challenges of a header value, separated by commas. Parsing stops at the first syntax error and keeps what
     /// came before it.
     pub fn parse_all(text: &str) -> Vec<Self> {
-        let end = text.len().min(LONGEST);
+        let end = text.len().min(MAX_HEADER_BYTES);
         let end = (0..=end).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
         let mut reader = Reader { rest: text.get(..end).unwrap_or_default() };
         let mut challenges = Vec::new();
-        while challenges.len() < MOST {
+        while challenges.len() < MAX_CHALLENGES {
             match reader.challenge() {
                 Some(challenge) => challenges.push(challenge),
                 None => break,
@@ -94,7 +94,7 @@ impl<'a> Reader<'a> {
             return Some(challenge);
         }
         while let Some((name, value)) = self.parameter() {
-            if challenge.parameters.len() < MOST {
+            if challenge.parameters.len() < MAX_CHALLENGES {
                 challenge.parameters.push((name, value));
             }
             self.skip(is_blank);
@@ -204,7 +204,7 @@ mod tests {
         let unclosed = Challenge::parse_all("Bearer a=\"b\", c=\"never closed");
         assert_eq!(unclosed[0].get("a"), Some("b"));
         assert_eq!(unclosed[0].get("c"), None);
-        assert!(Challenge::parse_all(&"Bearer a=b, ".repeat(10_000)).len() <= MOST);
+        assert!(Challenge::parse_all(&"Bearer a=b, ".repeat(10_000)).len() <= MAX_CHALLENGES);
         assert!(Challenge::parse_all(&format!("Bearer a=\"{}", "ä".repeat(100_000)))[0].get("a").is_none());
     }
 
@@ -212,7 +212,7 @@ mod tests {
         #[test]
         fn parsing_any_text_terminates(text in ".{0,300}") {
             let challenges = Challenge::parse_all(&text);
-            prop_assert!(challenges.len() <= MOST);
+            prop_assert!(challenges.len() <= MAX_CHALLENGES);
         }
     }
 }

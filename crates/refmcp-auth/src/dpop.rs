@@ -22,7 +22,7 @@ pub const MAX_SKEW: Seconds = 30;
 const PRIVATE: [&str; 8] = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"];
 
 /// Longest accepted `jti`.
-const LONGEST_NAME: usize = 512;
+const MAX_NAME: usize = 512;
 
 /// The `typ` of a DPoP proof.
 pub const TYPE: &str = "dpop+jwt";
@@ -168,7 +168,7 @@ pub fn check(proof: &str, asked: &ProofContext<'_>, now: Seconds) -> Result<Veri
         return Err(ProofError::Signature);
     }
     let said: ProofClaims = jws.claims_unchecked().map_err(|_| ProofError::Malformed)?;
-    if said.jti.is_empty() || said.jti.len() > LONGEST_NAME {
+    if said.jti.is_empty() || said.jti.len() > MAX_NAME {
         return Err(ProofError::Malformed);
     }
     if said.htm != asked.method {
@@ -267,7 +267,7 @@ mod tests {
             (json!({ "iat": 0 }), ProofError::Time),
             (json!({ "iat": "now" }), ProofError::Malformed),
             (json!({ "jti": "" }), ProofError::Malformed),
-            (json!({ "jti": "j".repeat(LONGEST_NAME + 1) }), ProofError::Malformed),
+            (json!({ "jti": "j".repeat(MAX_NAME + 1) }), ProofError::Malformed),
             (json!({ "jti": null }), ProofError::Malformed),
             (json!({ "ath": null }), ProofError::Token),
             (json!({ "ath": token_digest("other") }), ProofError::Token),

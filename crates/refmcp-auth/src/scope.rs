@@ -5,10 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Limit of scopes in a list.
-const MOST: usize = 1000;
+const MAX_SCOPES: usize = 1000;
 
 /// Limit of bytes in a scope.
-const LONGEST: usize = 1024;
+const MAX_SCOPE_BYTES: usize = 1024;
 
 /// A set of scopes in the order of their first appearance.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,8 +32,8 @@ impl Scopes {
     pub fn parse(text: &str) -> Result<Self, InvalidScope> {
         let mut scopes = Self::none();
         for (count, scope) in text.split(' ').filter(|scope| !scope.is_empty()).enumerate() {
-            if count == MOST {
-                return Err(InvalidScope(format!("there are more than {MOST} scopes")));
+            if count == MAX_SCOPES {
+                return Err(InvalidScope(format!("there are more than {MAX_SCOPES} scopes")));
             }
             if !is_scope(scope) {
                 let shown: String = scope.chars().take(40).collect();
@@ -50,7 +50,7 @@ impl Scopes {
     }
 
     fn add(&mut self, scope: &str) {
-        if self.0.len() < MOST && !self.contains(scope) {
+        if self.0.len() < MAX_SCOPES && !self.contains(scope) {
             self.0.push(scope.into());
         }
     }
@@ -97,7 +97,7 @@ impl Scopes {
 }
 
 fn is_scope(text: &str) -> bool {
-    (1..=LONGEST).contains(&text.len())
+    (1..=MAX_SCOPE_BYTES).contains(&text.len())
         && text.bytes().all(|byte| matches!(byte, 0x21 | 0x23..=0x5B | 0x5D..=0x7E))
 }
 
@@ -105,7 +105,7 @@ impl<'a> FromIterator<&'a str> for Scopes {
     /// Leaves out invalid scopes and those beyond the limit, since each is compared with all before it.
     fn from_iter<I: IntoIterator<Item = &'a str>>(scopes: I) -> Self {
         let mut all = Self::none();
-        for scope in scopes.into_iter().filter(|scope| is_scope(scope)).take(MOST) {
+        for scope in scopes.into_iter().filter(|scope| is_scope(scope)).take(MAX_SCOPES) {
             all.add(scope);
         }
         all
@@ -157,23 +157,23 @@ mod tests {
     fn scope_lists_are_bounded() {
         let names: Vec<String> = (0..200_000).map(|number| format!("s{number}")).collect();
         let scopes: Scopes = names.iter().map(String::as_str).collect();
-        assert_eq!((scopes.iter().count(), scopes.iter().last()), (MOST, Some("s999")));
+        assert_eq!((scopes.iter().count(), scopes.iter().last()), (MAX_SCOPES, Some("s999")));
         let text = names.join(" ");
         assert_eq!(Scopes::parse_leniently(&text), scopes);
         assert_eq!(serde_json::from_value::<Scopes>(text.clone().into()).unwrap(), scopes);
         assert_eq!(Scopes::parse(&text).unwrap_err().to_string(), "there are more than 1000 scopes");
-        assert_eq!(Scopes::parse(&names[..MOST].join(" ")).unwrap(), scopes);
+        assert_eq!(Scopes::parse(&names[..MAX_SCOPES].join(" ")).unwrap(), scopes);
         // Repetitions count towards the limit.
         let again: Scopes =
             names.iter().take(999).map(String::as_str).chain(["s998"; 10_000]).chain(["x"]).collect();
         assert!(!again.contains("x"));
-        let others: Scopes = names[MOST..].iter().map(String::as_str).collect();
+        let others: Scopes = names[MAX_SCOPES..].iter().map(String::as_str).collect();
         assert_eq!(scopes.union(&others), scopes);
     }
 
     #[test]
     fn overlong_scopes_are_invalid() {
-        let (longest, longer) = ("a".repeat(LONGEST), "a".repeat(LONGEST + 1));
+        let (longest, longer) = ("a".repeat(MAX_SCOPE_BYTES), "a".repeat(MAX_SCOPE_BYTES + 1));
         assert!(Scopes::parse(&longest).is_ok() && Scopes::parse(&longer).is_err());
         assert!(Scopes::parse_leniently(&longer).is_empty());
     }

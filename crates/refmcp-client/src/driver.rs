@@ -33,9 +33,9 @@ pub(crate) type CallOutcome = Result<CallResult, CallError>;
 
 type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;
 
-/// The functions of one call, which what belongs to it goes to instead of to the [`Host`].
+/// The callbacks of one call; they replace those of the [`Host`].
 #[derive(Clone, Default)]
-pub(crate) struct CallListeners {
+pub(crate) struct CallCallbacks {
     pub(crate) progress: Option<Listener<ProgressParams>>,
     pub(crate) notification: Option<Listener<ServerNotification>>,
     pub(crate) request: Option<RequestHandler>,
@@ -74,13 +74,13 @@ struct State {
 
 struct WaitingCall {
     done: oneshot::Sender<CallOutcome>,
-    listeners: CallListeners,
+    listeners: CallCallbacks,
 }
 
 /// An effect that runs once the lock is released.
 enum Deferred {
     ServerRequest(ServerRequest, Option<RequestHandler>),
-    Notification(CallListeners, Box<ServerNotification>),
+    Notification(CallCallbacks, Box<ServerNotification>),
     Event(Event),
 }
 
@@ -148,7 +148,7 @@ impl ClientDriver {
         name: Option<Arc<str>>,
         params: Box<str>,
         options: CallOptions,
-        listeners: CallListeners,
+        listeners: CallCallbacks,
     ) -> CallOutcome {
         if let Some(ready) = self.transport.get().and_then(|transport| transport.ready()) {
             ready.await;

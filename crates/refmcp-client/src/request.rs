@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::client::Client;
-use crate::driver::{CallListeners, CallOutcome};
+use crate::driver::{CallCallbacks, CallOutcome};
 use crate::error::Error;
 use crate::list::Pages;
 use crate::transport::BoxFuture;
@@ -31,7 +31,7 @@ pub struct Request<R> {
     /// A JSON object.
     params: Result<Box<str>, Error>,
     options: CallOptions,
-    listeners: CallListeners,
+    listeners: CallCallbacks,
     cache_use: CacheUse,
     /// The arguments of a tool call.
     arguments: Option<JsonObject>,
@@ -73,7 +73,7 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
             name: None,
             params: params.map(Into::into),
             options: client.options(),
-            listeners: CallListeners::default(),
+            listeners: CallCallbacks::default(),
             cache_use: CacheUse::None,
             arguments: None,
             result: PhantomData,

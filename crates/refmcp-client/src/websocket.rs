@@ -30,10 +30,10 @@ use crate::transport::{Connecting, Connector, JsonObject, MessageSink, Transport
 const PROTOCOL: &str = "mcp";
 
 /// How often a server is pinged, unless it is set otherwise.
-const PING_EVERY: Duration = Duration::from_secs(30);
+const PING_INTERVAL: Duration = Duration::from_secs(30);
 
 /// A server may be silent for as long as it answers pings: requests have timeouts of their own.
-const SILENT_FOR: Duration = Duration::from_secs(365 * 24 * 3600);
+const NO_PINGS: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Bytes of an error's body that are read.
 const MAX_ERROR_BODY: usize = 4 << 10;
@@ -76,7 +76,7 @@ impl WebSocket {
             }
             _ => Address::websocket(url),
         }?;
-        Ok(Self { endpoint: HttpEndpoint::new(address)?, ping_every: PING_EVERY })
+        Ok(Self { endpoint: HttpEndpoint::new(address)?, ping_every: PING_INTERVAL })
     }
 
     /// How often the server is pinged. If nothing comes from it for twice as long, the connection ends.
@@ -90,7 +90,7 @@ impl WebSocket {
         let socket = self.socket(&sink.observed()).await?;
         let max_message_size = self.endpoint.settings.max_message_size;
         let settings =
-            WebSocketSettings { max_message_size, ping_every: self.ping_every, first_within: SILENT_FOR };
+            WebSocketSettings { max_message_size, ping_every: self.ping_every, first_within: NO_PINGS };
         let pipe = pipe(socket, Role::Client, settings).await;
         Ok(PipeTransport::start(pipe, sink, max_message_size))
     }

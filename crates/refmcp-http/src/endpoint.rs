@@ -33,13 +33,13 @@ use crate::session::Sessions;
 use crate::session::driver::{SessionDriver, WeakSessionDriver};
 
 /// The longest interval between two sweeps of sessions and streams.
-const SWEEP_EVERY: Duration = Duration::from_secs(5);
+const SWEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How long a request may wait for `initialized`, which may arrive later on another connection.
-const INITIALIZED_WITHIN: Duration = Duration::from_secs(1);
+const INITIALIZED_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The delay before changes at other replicas are asked for again.
-const CHANGES_RETRY: Duration = Duration::from_secs(1);
+const CHANGES_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// Sessions that are notified of a change before other tasks get a turn.
 const CHANGE_BATCH: usize = 256;
@@ -91,7 +91,7 @@ impl EndpointBuilder {
             options.resource_server.take().map(|resource_server| resource_server.for_endpoint(&options));
         let mut config = server.config().clone();
         if config.policy.early_requests == EarlyRequests::Refuse {
-            config.policy.early_requests = EarlyRequests::Hold(INITIALIZED_WITHIN);
+            config.policy.early_requests = EarlyRequests::Hold(INITIALIZED_TIMEOUT);
         }
         if options.serve_duplicate_ids {
             config.policy.duplicate_ids = DuplicateIds::Serve;
@@ -343,7 +343,7 @@ async fn next_changes(backplane: &dyn Backplane, latest: &mut Option<u64>) -> To
             }
             Err(fault) => {
                 tracing::warn!(%fault, "changes at other replicas are not heard of");
-                tokio::time::sleep(CHANGES_RETRY).await;
+                tokio::time::sleep(CHANGES_RETRY_DELAY).await;
             }
         }
     }
@@ -352,7 +352,7 @@ async fn next_changes(backplane: &dyn Backplane, latest: &mut Option<u64>) -> To
 /// Often enough that nothing is kept much longer than its time.
 fn sweep_every(options: &Options) -> Duration {
     let shortest = options.session_timeout.min(options.retention).min(options.initialize_within);
-    SWEEP_EVERY.min(shortest / 4).max(Duration::from_millis(50))
+    SWEEP_INTERVAL.min(shortest / 4).max(Duration::from_millis(50))
 }
 
 #[cfg(test)]

@@ -43,7 +43,8 @@ pub struct Options {
     pub rate_on_loopback: bool,
     /// How long a client may take from `initialize` to `initialized`.
     pub initialize_within: Duration,
-    /// Session timeout: how long a session may be idle before it expires.
+    /// Session timeout, which is an idle timeout: how long a session may go unused before it expires.
+    #[doc(alias = "idle_timeout")]
     pub session_timeout: Duration,
     /// Sessions of all clients.
     pub max_sessions: usize,
@@ -61,7 +62,8 @@ pub struct Options {
     pub retention: Duration,
     /// How long an answer may take before the response becomes an SSE stream.
     pub stream_after: Duration,
-    /// The interval of keep-alive comments on a silent stream.
+    /// The interval of keep-alive comments on a silent stream: its heartbeat.
+    #[doc(alias = "heartbeat")]
     pub keep_alive: Duration,
     /// The retry delay that clients are told before they resume a stream.
     pub retry: Duration,

@@ -51,7 +51,7 @@ pub(crate) const SHORT: u64 = 5;
 pub(crate) const HANG: Duration = Duration::from_secs(60);
 
 const USUAL_DELAY: Duration = Duration::from_secs(5);
-const LONGEST_DELAY: u64 = 60;
+const MAX_DELAY: u64 = 60;
 
 /// The active faults; by default none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Faults {
         let mut faults = self.and(*fault);
         if let Some(seconds) = seconds {
             let seconds: u64 = seconds.parse().map_err(|_| unknown())?;
-            faults.delay = Some(Duration::from_secs(seconds.min(LONGEST_DELAY)));
+            faults.delay = Some(Duration::from_secs(seconds.min(MAX_DELAY)));
         }
         Ok(faults)
     }

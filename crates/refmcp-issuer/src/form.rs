@@ -7,10 +7,10 @@ use crate::respond::ErrorResponse;
 use crate::serve::Exchange;
 
 /// Limit of bytes of a form.
-const LONGEST: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 
 /// Limit of parameters of a form.
-const MOST: usize = 64;
+const MAX_PARAMETERS: usize = 64;
 
 /// Parsed parameters.
 pub(crate) struct Form {
@@ -22,11 +22,11 @@ impl Form {
     /// Parses parameters; a form beyond the limits is not parsed.
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let mut form = Self { values: Vec::new(), repeated: Vec::new() };
-        if text.len() > LONGEST {
+        if text.len() > MAX_BYTES {
             return None;
         }
         for (name, value) in form_urlencoded::parse(text) {
-            if form.values.len() + form.repeated.len() >= MOST {
+            if form.values.len() + form.repeated.len() >= MAX_PARAMETERS {
                 return None;
             }
             if form.values.iter().any(|(known, _)| *known == name) {
@@ -107,6 +107,6 @@ mod tests {
     #[test]
     fn oversized_forms_are_not_parsed() {
         assert!(Form::parse("a=1&".repeat(65).as_bytes()).is_none());
-        assert!(Form::parse("a".repeat(LONGEST + 1).as_bytes()).is_none());
+        assert!(Form::parse("a".repeat(MAX_BYTES + 1).as_bytes()).is_none());
     }
 }

@@ -25,7 +25,7 @@ use crate::state::State;
 use crate::{ABOUT, authorize, issued_tokens, metadata, respond, token};
 
 /// Limit of a request body in bytes.
-const LONGEST_BODY: usize = 64 << 10;
+const MAX_BODY: usize = 64 << 10;
 
 /// The client id of the resource server, for introspection.
 const RESOURCE_SERVER: &str = "refmcp-resource-server";
@@ -125,7 +125,7 @@ impl Issuer {
         let server = Server {
             name: settings.issuer(),
             resource_server: Arc::new(Client::with_secret(RESOURCE_SERVER, secret).without_grants()),
-            fetching: Semaphore::new(clients::MOST_FETCHES),
+            fetching: Semaphore::new(clients::MAX_FETCHES),
             state: Mutex::new(State::new()?),
             settings,
         };
@@ -206,7 +206,7 @@ impl Server {
             respond::preflight(methods)
         } else if !methods.split(", ").any(|method| head.method.as_str() == method) {
             respond::not_allowed(methods)
-        } else if body.len() > LONGEST_BODY {
+        } else if body.len() > MAX_BODY {
             respond::empty(StatusCode::PAYLOAD_TOO_LARGE)
         } else {
             let exchange = Exchange { server: self, head: &head, body: &body, now };

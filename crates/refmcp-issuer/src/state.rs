@@ -13,10 +13,10 @@ use crate::clients::{Client, Registry};
 use crate::respond::ErrorResponse;
 
 /// Limit of stored tokens, codes and families, each.
-const MOST: usize = 10_000;
+const MAX_RECORDS: usize = 10_000;
 
 /// Limit of stored proofs and assertions of one key or signer.
-const MOST_OF_ONE: usize = 1_000;
+const MAX_RECORDS_OF_ONE: usize = 1_000;
 
 /// Limit of open consent pages.
 const OPEN_PAGES: usize = 2_000;
@@ -107,13 +107,13 @@ impl State {
             clients: Registry::new(),
             documents: ExpiringMap::new(DOCUMENTS),
             consents: ExpiringMap::new(OPEN_PAGES),
-            codes: ExpiringMap::new(MOST),
-            families: ExpiringMap::new(MOST),
-            access: ExpiringMap::new(MOST),
-            refresh: ExpiringMap::new(MOST),
-            proofs: ReplayCache::new(MOST, MOST_OF_ONE),
-            assertions: AssertionReplayCache::new(MOST, MOST_OF_ONE),
-            other_assertions: AssertionReplayCache::new(MOST, MOST_OF_ONE),
+            codes: ExpiringMap::new(MAX_RECORDS),
+            families: ExpiringMap::new(MAX_RECORDS),
+            access: ExpiringMap::new(MAX_RECORDS),
+            refresh: ExpiringMap::new(MAX_RECORDS),
+            proofs: ReplayCache::new(MAX_RECORDS, MAX_RECORDS_OF_ONE),
+            assertions: AssertionReplayCache::new(MAX_RECORDS, MAX_RECORDS_OF_ONE),
+            other_assertions: AssertionReplayCache::new(MAX_RECORDS, MAX_RECORDS_OF_ONE),
             nonces: DpopNonces::new().map_err(|_| PrivateKeyError::Random)?,
         })
     }

@@ -2,7 +2,7 @@
 //! a name of another.
 
 /// Limit of characters of a user name.
-const LONGEST: usize = 100;
+const MAX_CHARACTERS: usize = 100;
 
 const CLIENT: &str = "client:";
 const EMPLOYEE: &str = "employee:";
@@ -11,7 +11,8 @@ const WORKLOAD: &str = "workload:";
 /// The subject of a user name, if it is valid.
 pub(crate) fn person(text: &str) -> Option<String> {
     let name = text.trim();
-    let fits = !name.is_empty() && name.chars().count() <= LONGEST && !name.chars().any(char::is_control);
+    let fits =
+        !name.is_empty() && name.chars().count() <= MAX_CHARACTERS && !name.chars().any(char::is_control);
     let taken = [CLIENT, EMPLOYEE, WORKLOAD].iter().any(|prefix| name.starts_with(prefix));
     (fits && !taken).then(|| name.to_owned())
 }
@@ -66,7 +67,7 @@ mod tests {
         for good in ["alice", " alice ", "Åsa Öberg", "client", "a:b", "https://me.example"] {
             assert_eq!(person(good).as_deref(), Some(good.trim()), "{good}");
         }
-        for bad in ["", "  ", "a\nb", &"a".repeat(LONGEST + 1)] {
+        for bad in ["", "  ", "a\nb", &"a".repeat(MAX_CHARACTERS + 1)] {
             assert_eq!(person(bad), None, "{bad}");
         }
     }

@@ -55,10 +55,10 @@ impl fmt::Display for Finding {
 }
 
 /// The latest texts that are kept of a rule.
-const MOST_TEXTS: usize = 4;
+const MAX_TEXTS: usize = 4;
 
 /// The different texts of a rule that are reported; a peer whose mistakes differ each time is reported this often.
-const MOST_REPORTED: u32 = 16;
+const MAX_REPORTED: u32 = 16;
 
 /// The findings of one session, or of a server: a count and the latest texts of each rule, so that a noisy peer fills no
 /// memory.
@@ -101,12 +101,12 @@ impl RuleFindings {
         if self.texts.contains(&text) {
             return false;
         }
-        if self.texts.len() == MOST_TEXTS {
+        if self.texts.len() == MAX_TEXTS {
             self.texts.pop_front();
         }
         self.texts.push_back(text);
         self.reported = self.reported.saturating_add(1);
-        self.reported <= MOST_REPORTED
+        self.reported <= MAX_REPORTED
     }
 }
 

@@ -26,13 +26,13 @@ const DIALECTS: [(&str, Draft); 3] = [
 ];
 
 /// Most faults that one message names.
-const MOST_FAULTS: usize = 5;
+const MAX_FAULTS: usize = 5;
 
 /// Most constants that one fault names.
-const MOST_CONSTANTS: usize = 20;
+const MAX_CONSTANTS: usize = 20;
 
 /// Most values in a schema, objects and arrays included.
-const MOST_PARTS: usize = 20_000;
+const MAX_VALUES: usize = 20_000;
 
 impl SchemaValidator {
     /// Compiles a schema.
@@ -42,8 +42,8 @@ impl SchemaValidator {
     pub fn compile(schema: &JsonObject) -> Result<Self, String> {
         let draft = dialect(schema)?;
         let value = Value::Object(schema.clone());
-        if parts(&value) > MOST_PARTS {
-            return Err(format!("it has more than {MOST_PARTS} parts"));
+        if parts(&value) > MAX_VALUES {
+            return Err(format!("it has more than {MAX_VALUES} parts"));
         }
         let compiled = jsonschema::options()
             .with_draft(draft)
@@ -61,7 +61,7 @@ impl SchemaValidator {
         if self.compiled.is_valid(value) {
             return Ok(());
         }
-        let faults = self.compiled.iter_errors(value).take(MOST_FAULTS);
+        let faults = self.compiled.iter_errors(value).take(MAX_FAULTS);
         let faults: Vec<String> = faults
             .map(|fault| match fault.instance_path().as_str() {
                 "" => text_of(&fault),
@@ -75,8 +75,8 @@ impl SchemaValidator {
 /// What is wrong. Where each alternative is a constant, the constants are named.
 fn text_of(fault: &ValidationError<'_>) -> String {
     let Some(mut constants) = constants(fault) else { return excerpt(&fault.to_string()) };
-    if constants.len() > MOST_CONSTANTS {
-        constants.truncate(MOST_CONSTANTS);
+    if constants.len() > MAX_CONSTANTS {
+        constants.truncate(MAX_CONSTANTS);
         constants.push("…".to_owned());
     }
     format!("{} is not one of {}", excerpt(&fault.instance().to_string()), constants.join(", "))

@@ -11,7 +11,7 @@ use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
 /// Most items that a session, or all clients together, may add.
-const MOST: usize = 100;
+const MAX_ITEMS: usize = 100;
 /// How long a shared item stays.
 const LIFETIME: Duration = Duration::from_secs(600);
 
@@ -50,7 +50,7 @@ pub(crate) async fn add(
     }
     let added = session.change_lists(|own| match own.len() {
         _ if item.is_in(own) => Err(item.exists()),
-        MOST.. => Err(full()),
+        MAX_ITEMS.. => Err(full()),
         _ => Ok(put(own)?),
     });
     added.await.map(|()| format!("{item} was added to this session"))
@@ -88,7 +88,7 @@ fn add_shared(
     put: impl FnOnce(&mut Catalog) -> Result<(), InvalidTool>,
 ) -> Result<(), CallError> {
     let number = SharedItems::of(server, |all| {
-        if all.items.len() >= MOST {
+        if all.items.len() >= MAX_ITEMS {
             return Err(full());
         }
         server.change_lists(|lists| if item.is_in(lists) { Err(item.exists()) } else { Ok(put(lists)?) })?;
@@ -167,7 +167,7 @@ impl fmt::Display for AddedItem {
 }
 
 fn full() -> CallError {
-    CallError::new(format!("there are {MOST} additions already; remove one first"))
+    CallError::new(format!("there are {MAX_ITEMS} additions already; remove one first"))
 }
 
 #[cfg(test)]

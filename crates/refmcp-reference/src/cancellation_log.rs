@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 use refmcp_server::{Call, Timestamp};
 
 /// Most entries that one log keeps.
-const MOST: usize = 1000;
+const MAX_ENTRIES: usize = 1000;
 /// Most characters of a tag.
-pub(crate) const MOST_TAG: u64 = 100;
+pub(crate) const MAX_TAG_CHARACTERS: u64 = 100;
 
 /// The log of a session, or of all requests without one.
 #[derive(Default)]
@@ -65,7 +65,7 @@ impl Drop for RunningWork {
         let mut entries = log.0.lock();
         let Some((about, call)) = entries.running.remove(&number) else { return };
         if let Some(cancelled_at) = call.cancelled_at() {
-            if entries.stopped.len() == MOST {
+            if entries.stopped.len() == MAX_ENTRIES {
                 entries.stopped.pop_front();
             }
             let stopped_at = Some(call.server().now());

@@ -14,9 +14,9 @@ use refmcp_server::Server;
 use crate::ReferenceError;
 
 /// How long a directory has to be quiet before it is read again.
-const QUIET: Duration = Duration::from_millis(100);
+const DEBOUNCE: Duration = Duration::from_millis(100);
 /// After how long a directory that is never quiet is read all the same.
-const PATIENCE: Duration = Duration::from_secs(1);
+const MAX_DELAY: Duration = Duration::from_secs(1);
 
 /// A watched directory whose changes have no receiver yet.
 pub(crate) struct DirectoryWatcher {
@@ -87,9 +87,9 @@ impl DirectoryWatcher {
 
 /// Waits until nothing changes any more.
 fn settle(changed_rx: &Receiver<()>) {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + MAX_DELAY;
     while Instant::now() < end {
-        if changed_rx.recv_timeout(QUIET).is_err() {
+        if changed_rx.recv_timeout(DEBOUNCE).is_err() {
             return;
         }
     }

@@ -130,7 +130,7 @@ impl Server {
     async fn serve_stdio(&self, handlers: Option<Handle>) -> io::Result<ConnectionEnd> {
         let pipe = stdio::stdio(self.inner.config.limits.max_message_size)?;
         let stop = CancellationToken::new();
-        let signals = tokio::spawn(stdio::told_to_stop_or_alone(stop.clone()));
+        let signals = tokio::spawn(stdio::cancel_on_signal_or_parent_exit(stop.clone()));
         let connection = Connection { transport: "stdio", local: true, ..Connection::default() };
         tracing::info!(target: "refmcp::stdio", "serving on standard input and output");
         let end = self.drive(pipe, connection, handlers, stop).await;

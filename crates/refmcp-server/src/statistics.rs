@@ -24,9 +24,9 @@ pub struct Statistics {
 }
 
 /// Tools that have numbers of their own. Each is a dozen and a half lines of the metrics, so there must be an end to it.
-pub(crate) const MOST_TOOLS: usize = 256;
+pub(crate) const MAX_TOOLS: usize = 256;
 
-/// What the rest is called: tools of single sessions, tools beyond [`MOST_TOOLS`], tools that there are not.
+/// What the rest is called: tools of single sessions, tools beyond [`MAX_TOOLS`], tools that there are not.
 pub(crate) const OTHER_TOOLS: &str = "(other)";
 
 /// Methods that the server does not know are counted together, under this name.
@@ -109,7 +109,7 @@ pub struct Histogram {
     micros: AtomicU64,
 }
 
-/// The upper bounds of a histogram's columns, in microseconds; the last column has none.
+/// The upper bounds of a histogram's buckets, in microseconds; the last bucket has none.
 const BOUNDS: [u64; 13] =
     [100, 250, 500, 1_000, 2_500, 5_000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 5_000_000, 30_000_000];
 
@@ -117,13 +117,13 @@ impl Histogram {
     /// Adds one that took this long.
     pub fn add(&self, took: Duration) {
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let column = BOUNDS.partition_point(|bound| *bound < micros);
-        self.counts[column].fetch_add(1, Ordering::Relaxed);
+        let bucket = BOUNDS.partition_point(|bound| *bound < micros);
+        self.counts[bucket].fetch_add(1, Ordering::Relaxed);
         self.micros.fetch_add(micros, Ordering::Relaxed);
     }
 
     /// For each bound in seconds, how many took no longer; the last bound is infinite, and so counts all.
-    pub fn up_to(&self) -> impl Iterator<Item = (f64, u64)> {
+    pub fn cumulative_buckets(&self) -> impl Iterator<Item = (f64, u64)> {
         #[expect(clippy::cast_precision_loss, reason = "the bounds are small")]
         let bounds = BOUNDS.map(|micros| micros as f64 / 1e6);
         let mut sum = 0;
@@ -141,7 +141,7 @@ impl Histogram {
 
 /// Lines of one rule that are logged in one period; a client without a session can make the same mistake with every request,
 /// and must not hide other mistakes.
-const MOST_LINES: u32 = 20;
+const MAX_LINES: u32 = 20;
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// What clients did wrong since the server was made.
@@ -185,7 +185,7 @@ impl FindingLog {
             *lines = Lines { since: now, written: 0 };
         }
         lines.written = lines.written.saturating_add(1);
-        lines.written <= MOST_LINES
+        lines.written <= MAX_LINES
     }
 }
 
@@ -194,16 +194,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_add_up() {
+    fn buckets_add_up() {
         let histogram = Histogram::default();
         for micros in [1, 100, 101, 3_000, 60_000_000] {
             histogram.add(Duration::from_micros(micros));
         }
-        let columns: Vec<_> = histogram.up_to().collect();
-        assert_eq!(columns[0], (0.0001, 2));
-        assert_eq!(columns[1], (0.00025, 3));
-        assert_eq!(columns[5], (0.005, 4));
-        assert_eq!(*columns.last().unwrap(), (f64::INFINITY, 5));
+        let buckets: Vec<_> = histogram.cumulative_buckets().collect();
+        assert_eq!(buckets[0], (0.0001, 2));
+        assert_eq!(buckets[1], (0.00025, 3));
+        assert_eq!(buckets[5], (0.005, 4));
+        assert_eq!(*buckets.last().unwrap(), (f64::INFINITY, 5));
         assert_eq!(histogram.total(), Duration::from_micros(60_003_202));
     }
 

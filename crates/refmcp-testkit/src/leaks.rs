@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 /// Texts shorter than this are found everywhere by chance.
-const SHORTEST: usize = 4;
+const MIN_LENGTH: usize = 4;
 
 /// What a secret made by a machine has at least.
 const RANDOM: usize = 16;
@@ -47,7 +47,7 @@ impl Secrets {
         let text = text.trim();
         let last = text.rsplit('.').next().unwrap_or_default();
         let secret = if text.starts_with("eyJ") && last.len() >= RANDOM { last } else { text };
-        if secret.len() >= SHORTEST {
+        if secret.len() >= MIN_LENGTH {
             self.0.insert(secret.to_owned());
         }
     }

@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 
 /// How long time stands still before it goes on by itself, so that the limits of a test that hangs are reached. The test
 /// fails in any case.
-const LONGEST: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// How often, and how long, [`PausedTime::settle`] lets sockets be read.
 const ROUNDS: u32 = 10;
@@ -33,7 +33,7 @@ impl PausedTime {
     /// When it stands still already.
     pub fn start() -> Self {
         let (held, until_dropped) = mpsc::channel::<()>();
-        drop(spawn_blocking(move || until_dropped.recv_timeout(LONGEST)));
+        drop(spawn_blocking(move || until_dropped.recv_timeout(MAX_PAUSE)));
         tokio::time::pause();
         Self { held }
     }
@@ -58,7 +58,7 @@ impl Drop for PausedTime {
         if !thread::panicking() {
             tokio::time::resume();
             let still = self.held.send(()).is_ok();
-            assert!(still, "the test waited {LONGEST:?} for what happens only when time moves");
+            assert!(still, "the test waited {MAX_PAUSE:?} for what happens only when time moves");
         }
     }
 }

@@ -39,7 +39,7 @@ pub enum ConnectionEnd {
     /// We were told to stop.
     ShutDown,
     /// The peer no longer answered.
-    Stale,
+    PingTimeout,
 }
 
 impl fmt::Display for ConnectionEnd {
@@ -48,7 +48,7 @@ impl fmt::Display for ConnectionEnd {
             Self::Closed => "the peer closed it",
             Self::PeerGone => "the peer has gone",
             Self::ShutDown => "this side was told to stop",
-            Self::Stale => "the peer no longer answered",
+            Self::PingTimeout => "the peer no longer answered",
         })
     }
 }
@@ -117,7 +117,7 @@ impl Outbox for WriteQueue {
         self.messages.push_back(message);
     }
 
-    fn close(&mut self, CloseReason::Stale: CloseReason) {
+    fn close(&mut self, CloseReason::PingTimeout: CloseReason) {
         self.stale = true;
     }
 
@@ -279,7 +279,7 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
             queue.stale
         });
         if stale {
-            self.close(ConnectionEnd::Stale);
+            self.close(ConnectionEnd::PingTimeout);
         }
     }
 
@@ -304,7 +304,8 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
         let all_sent = |engine: &mut ServerEngine, queue: &mut WriteQueue| {
             engine.in_flight() == 0 && queue.messages.is_empty() && self.writer.pending() == 0
         };
-        let done = end == ConnectionEnd::Stale || Instant::now() >= cut_off || self.engine.inspect(all_sent);
+        let done =
+            end == ConnectionEnd::PingTimeout || Instant::now() >= cut_off || self.engine.inspect(all_sent);
         done.then_some(end)
     }
 

@@ -220,7 +220,7 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
     /// Starts a call; its outcome, if it is done at once.
     fn start(&self, call: Dispatch) -> Result<HandlerOutcome, RunningCall<S::Work>> {
         let mut running = self.service.start(call, &self.handle);
-        // The turn belongs to the driver: however many calls it runs, none is sent away for having used it up.
+        // Polled without tokio's coop budget, so that many inline calls in a row do not return pending.
         if running.inline
             && let Poll::Ready(outcome) = poll_now(unconstrained(&mut running.work))
         {

@@ -8,12 +8,12 @@ use crate::pipe::{LineReader, LineWriter};
 pub type MemoryPipe = (LineReader<ReadHalf<DuplexStream>>, LineWriter<WriteHalf<DuplexStream>>);
 
 /// Two connected ends; what one writes, the other reads.
-pub fn pair(max_line: usize) -> (MemoryPipe, MemoryPipe) {
+pub fn pair(max_message_size: usize) -> (MemoryPipe, MemoryPipe) {
     let (near, far) = duplex(64 << 10);
-    (end(near, max_line), end(far, max_line))
+    (end(near, max_message_size), end(far, max_message_size))
 }
 
-fn end(stream: DuplexStream, max_line: usize) -> MemoryPipe {
+fn end(stream: DuplexStream, max_message_size: usize) -> MemoryPipe {
     let (read, write) = split(stream);
-    (LineReader::new(read, max_line), LineWriter::new(write))
+    (LineReader::new(read, max_message_size), LineWriter::new(write))
 }

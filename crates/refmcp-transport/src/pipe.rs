@@ -57,9 +57,9 @@ pub struct LineReader<R> {
 }
 
 impl<R> LineReader<R> {
-    /// Lines of at most `max_line` bytes.
-    pub fn new(stream: R, max_line: usize) -> Self {
-        Self { stream, decoder: LineDecoder::new(max_line), ended: false }
+    /// Lines of at most `max_message_size` bytes.
+    pub fn new(stream: R, max_message_size: usize) -> Self {
+        Self { stream, decoder: LineDecoder::new(max_message_size), ended: false }
     }
 }
 

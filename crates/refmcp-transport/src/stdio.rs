@@ -18,8 +18,8 @@ pub type Input = Box<dyn AsyncRead + Send + Unpin>;
 pub type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Standard input and output, one message a line.
-pub fn stdio(max_line: usize) -> io::Result<(LineReader<Input>, LineWriter<Output>)> {
-    Ok((LineReader::new(input()?, max_line), LineWriter::new(output()?)))
+pub fn stdio(max_message_size: usize) -> io::Result<(LineReader<Input>, LineWriter<Output>)> {
+    Ok((LineReader::new(input()?, max_message_size), LineWriter::new(output()?)))
 }
 
 /// Standard input alone, byte for byte.
@@ -83,7 +83,7 @@ pub fn output() -> io::Result<Output> {
 }
 
 /// Cancels the token when this process is told to stop.
-pub async fn told_to_stop(stop: CancellationToken) -> io::Result<()> {
+pub async fn cancel_on_signal(stop: CancellationToken) -> io::Result<()> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
@@ -101,16 +101,16 @@ pub async fn told_to_stop(stop: CancellationToken) -> io::Result<()> {
 }
 
 /// The same, and also when the parent process is gone.
-pub async fn told_to_stop_or_alone(stop: CancellationToken) -> io::Result<()> {
+pub async fn cancel_on_signal_or_parent_exit(stop: CancellationToken) -> io::Result<()> {
     tokio::select! {
-        told = told_to_stop(stop.clone()) => told?,
-        () = left_alone(stop) => {}
+        told = cancel_on_signal(stop.clone()) => told?,
+        () = cancel_on_parent_exit(stop) => {}
     }
     Ok(())
 }
 
 /// Cancels the token when the process that started this one is gone.
-pub async fn left_alone(stop: CancellationToken) {
+pub async fn cancel_on_parent_exit(stop: CancellationToken) {
     #[cfg(unix)]
     parent_gone().await;
     #[cfg(not(unix))]
@@ -122,13 +122,13 @@ pub async fn left_alone(stop: CancellationToken) {
 #[cfg(unix)]
 async fn parent_gone() {
     use std::os::unix::process::parent_id;
-    const LOOK_EVERY: Duration = Duration::from_secs(1);
+    const CHECK_INTERVAL: Duration = Duration::from_secs(1);
     let parent = parent_id();
     // The first process is never outlived.
     if parent <= 1 {
         std::future::pending::<()>().await;
     }
     while parent_id() == parent {
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(CHECK_INTERVAL).await;
     }
 }

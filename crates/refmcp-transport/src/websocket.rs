@@ -26,7 +26,7 @@ pub use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 pub use tokio_tungstenite::tungstenite::protocol::Role;
 
 /// How long the farewell may take: a peer that closes too is waited for, others are not.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// So long that it makes no difference.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -134,7 +134,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             }
         };
         // A peer that does not close in time is not waited for.
-        let _ = timeout(FAREWELL, drained).await;
+        let _ = timeout(CLOSE_TIMEOUT, drained).await;
     }
 }
 
@@ -194,7 +194,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameReader for SocketReader<S> {
                     // Reading on sends our side of the farewell, and ends when the peer has it.
                     let heard =
                         async { while self.socket.next().await.is_some_and(|frame| frame.is_ok()) {} };
-                    let _ = timeout(FAREWELL, heard).await;
+                    let _ = timeout(CLOSE_TIMEOUT, heard).await;
                     Ok(false)
                 }
                 None => Ok(false),
@@ -282,7 +282,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameWriter for SocketWriter<S> {
         let (code, reason) = match end {
             ConnectionEnd::Closed | ConnectionEnd::PeerGone => (CloseCode::Normal, ""),
             ConnectionEnd::ShutDown => self.stops.farewell(),
-            ConnectionEnd::Stale => (CloseCode::Policy, "no answer to a ping"),
+            ConnectionEnd::PingTimeout => (CloseCode::Policy, "no answer to a ping"),
         };
         self.socket.farewell(code, reason).await;
     }
@@ -400,7 +400,10 @@ mod tests {
         let began = Instant::now();
         assert!(reader.fill().await.is_err());
         let waited = began.elapsed();
-        assert!(waited >= SETTINGS.first_within && waited <= SETTINGS.first_within + FAREWELL, "{waited:?}");
+        assert!(
+            waited >= SETTINGS.first_within && waited <= SETTINGS.first_within + CLOSE_TIMEOUT,
+            "{waited:?}"
+        );
         answering.abort();
     }
 

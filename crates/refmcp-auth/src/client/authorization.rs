@@ -54,7 +54,7 @@ pub(crate) fn choose_scopes(
     let last = stored
         .tokens
         .as_ref()
-        .filter(|_| refusal.is_some_and(super::ChallengeResponse::is_insufficient_scope));
+        .filter(|_| refusal.is_some_and(super::UnauthorizedResponse::is_insufficient_scope));
     if let Some(last) = last.filter(|grant| grant.resource == target.resource) {
         scopes = last.requested_scope.union(&last.scope).union(&scopes);
     }
@@ -78,7 +78,8 @@ fn with_offline_access(scopes: &Scopes, flow_request: &FlowRequest, server: &Aut
 /// True if the token will be bound to a DPoP key.
 pub(crate) fn uses_dpop(flow_request: &FlowRequest, target: &AuthTarget) -> bool {
     let asked = || {
-        target.bound || flow_request.challenge.as_ref().is_some_and(super::ChallengeResponse::requires_dpop)
+        target.bound
+            || flow_request.challenge.as_ref().is_some_and(super::UnauthorizedResponse::requires_dpop)
     };
     match flow_request.dpop {
         DpopPolicy::Never => false,

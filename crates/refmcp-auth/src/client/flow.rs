@@ -21,7 +21,7 @@ use crate::Seconds;
 use crate::fetch::FetchError;
 
 /// Limit of requests in one flow; far more than any flow needs.
-const MOST_FETCHES: u32 = 40;
+const MAX_FETCHES: u32 = 40;
 
 /// One attempt to get an access token.
 ///
@@ -167,7 +167,7 @@ impl FlowIo {
         whose: Blame,
     ) -> Result<Response<Bytes>, FlowError> {
         self.lock().fetches += 1;
-        if self.lock().fetches > MOST_FETCHES {
+        if self.lock().fetches > MAX_FETCHES {
             let message = "the login takes more requests than the limit allows";
             return Err(FlowError::new(FlowErrorKind::TooManySteps, message));
         }

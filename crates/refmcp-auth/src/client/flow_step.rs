@@ -51,10 +51,10 @@ pub(crate) fn redacted_url(url: &Url) -> String {
 
 /// Untrusted text for display: one line, shortened.
 pub(crate) fn excerpt(text: &str) -> String {
-    const LONGEST: usize = 200;
+    const MAX_CHARACTERS: usize = 200;
     let line: String =
-        text.chars().take(LONGEST).map(|sign| if sign.is_control() { ' ' } else { sign }).collect();
-    if text.chars().nth(LONGEST).is_some() { line + "…" } else { line }
+        text.chars().take(MAX_CHARACTERS).map(|sign| if sign.is_control() { ' ' } else { sign }).collect();
+    if text.chars().nth(MAX_CHARACTERS).is_some() { line + "…" } else { line }
 }
 
 impl fmt::Display for FlowStep {

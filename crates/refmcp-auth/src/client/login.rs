@@ -14,8 +14,8 @@ use super::identity::{ClientChoice, Form, OAuthClient, choose};
 use super::registration::register;
 use super::token_request::{self, token_request};
 use super::{
-    Blame, ChallengeResponse, ClientIdentity, DpopPolicy, EnterpriseIdp, FlowError, FlowErrorKind,
-    FlowRequest, GrantKind, StoreUpdate, StoredState, TokenSet,
+    Blame, ClientIdentity, DpopPolicy, EnterpriseIdp, FlowError, FlowErrorKind, FlowRequest, GrantKind,
+    StoreUpdate, StoredState, TokenSet, UnauthorizedResponse,
 };
 use crate::jose::PrivateKey;
 use crate::metadata::OAuthError;
@@ -125,7 +125,7 @@ impl Login {
     }
 
     fn lacks_scopes(&self) -> bool {
-        self.flow_request.challenge.as_ref().is_some_and(ChallengeResponse::is_insufficient_scope)
+        self.flow_request.challenge.as_ref().is_some_and(UnauthorizedResponse::is_insufficient_scope)
     }
 
     /// The client to use: one that exists, or a new registration.

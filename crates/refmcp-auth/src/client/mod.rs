@@ -28,8 +28,8 @@ pub use flow_error::{Blame, FlowError, FlowErrorKind};
 pub use flow_step::FlowStep;
 pub use identity::AuthMethod;
 pub use request::{
-    ChallengeResponse, ClientIdentity, DpopPolicy, EnterpriseIdp, FlowRequest, GrantKind, LastClient,
-    PreRegistered, StoredState,
+    ClientIdentity, DpopPolicy, EnterpriseIdp, FlowRequest, GrantKind, LastClient, PreRegistered,
+    StoredState, UnauthorizedResponse,
 };
 pub use token_request::revocations;
 pub use token_set::{BoundKey, StoreUpdate, TokenSet, TokenType};

@@ -15,7 +15,7 @@ use crate::scope::Scopes;
 use crate::uri::is_loopback;
 
 /// Longest accepted client id.
-const LONGEST: usize = 4096;
+const MAX_CLIENT_ID_BYTES: usize = 4096;
 
 /// The metadata member that demands DPoP-bound tokens (RFC 9449).
 const BOUND: &str = "dpop_bound_access_tokens";
@@ -105,7 +105,7 @@ fn read(
         return refused(FlowErrorKind::RegistrationFailed, "what came is no registration");
     };
     let id = &registered.client_id;
-    if id.is_empty() || id.len() > LONGEST || id.chars().any(char::is_control) {
+    if id.is_empty() || id.len() > MAX_CLIENT_ID_BYTES || id.chars().any(char::is_control) {
         return refused(FlowErrorKind::RegistrationFailed, "the id it gave is none");
     }
     let uris = &mut registered.metadata.redirect_uris;

@@ -22,7 +22,7 @@ pub struct FlowRequest {
     /// The MCP server.
     pub server: Url,
     /// The challenge that the server answered with. Without one, only its metadata is read.
-    pub challenge: Option<ChallengeResponse>,
+    pub challenge: Option<UnauthorizedResponse>,
     /// Scopes that the user requests, in addition to those of the challenge.
     pub scopes: Scopes,
     /// Scopes of earlier requests, so that a step-up keeps them.
@@ -61,14 +61,14 @@ impl FlowRequest {
 
 /// A 401 or 403 response with its challenges.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChallengeResponse {
+pub struct UnauthorizedResponse {
     /// 401, or 403 for insufficient scope.
     pub status: StatusCode,
     /// The challenges of `WWW-Authenticate`.
     pub challenges: Vec<Challenge>,
 }
 
-impl ChallengeResponse {
+impl UnauthorizedResponse {
     /// Reads the challenges of a response head.
     pub fn read(status: StatusCode, headers: &HeaderMap) -> Self {
         let texts = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());

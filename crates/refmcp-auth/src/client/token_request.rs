@@ -26,10 +26,10 @@ use crate::secret::Secret;
 use crate::{Seconds, dpop};
 
 /// Longest accepted token.
-const LONGEST: usize = 64 << 10;
+const MAX_TOKEN_BYTES: usize = 64 << 10;
 
 /// Longest accepted DPoP nonce.
-const LONGEST_NONCE: usize = 1024;
+const MAX_NONCE: usize = 1024;
 
 /// Secret form fields, removed from error texts that quote them.
 const SECRETS: [&str; 7] = [
@@ -111,7 +111,7 @@ impl TokenRequest {
         };
         if said.error == "use_dpop_nonce" && self.key.is_some() && self.nonce.is_none() {
             let nonce = response.headers().get("dpop-nonce").and_then(|value| value.to_str().ok());
-            if let Some(nonce) = nonce.filter(|nonce| (1..=LONGEST_NONCE).contains(&nonce.len())) {
+            if let Some(nonce) = nonce.filter(|nonce| (1..=MAX_NONCE).contains(&nonce.len())) {
                 self.nonce = Some(nonce.to_owned());
                 return Ok(None);
             }
@@ -208,13 +208,14 @@ fn tokens(body: &[u8]) -> Result<TokenResponse, &'static str> {
         members.remove("scope");
     }
     let tokens: TokenResponse = serde_json::from_value(value).map_err(|_| "it lacks what makes a token")?;
-    let fits =
-        |text: &str| (1..=LONGEST).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+    let fits = |text: &str| {
+        (1..=MAX_TOKEN_BYTES).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+    };
     if !fits(tokens.access_token.reveal()) {
         return Err("its token fits into no header");
     }
     let refresh = tokens.refresh_token.as_ref();
-    if refresh.is_some_and(|token| token.reveal().len() > LONGEST) {
+    if refresh.is_some_and(|token| token.reveal().len() > MAX_TOKEN_BYTES) {
         return Err("its refresh token is too long");
     }
     Ok(TokenResponse {

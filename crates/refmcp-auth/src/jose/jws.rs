@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{Algorithm, Jwk, Jwks, decode};
 
 /// Longest accepted token in bytes.
-const LONGEST: usize = 16 << 10;
+const MAX_TOKEN_BYTES: usize = 16 << 10;
 
 json_struct! {
     /// The JOSE header.
@@ -72,7 +72,7 @@ impl<'a> Jws<'a> {
     /// # Errors
     /// It is not a JWS, or its algorithm is never accepted.
     pub fn parse(token: &'a str) -> Result<Self, JwsError> {
-        if token.len() > LONGEST {
+        if token.len() > MAX_TOKEN_BYTES {
             return Err(JwsError::Malformed);
         }
         let (message, signature) = token.rsplit_once('.').ok_or(JwsError::Malformed)?;
@@ -168,7 +168,7 @@ mod tests {
             let token = format!("{}.{claims}.", encode(header));
             assert_eq!(Jws::parse(&token).unwrap_err(), JwsError::Algorithm, "{header}");
         }
-        for token in ["", ".", "..", "a.b.c", "a.b", "💥.💥.💥", &"a".repeat(LONGEST + 1)] {
+        for token in ["", ".", "..", "a.b.c", "a.b", "💥.💥.💥", &"a".repeat(MAX_TOKEN_BYTES + 1)] {
             assert_eq!(Jws::parse(token).unwrap_err(), JwsError::Malformed);
         }
         let critical = format!("{}.{claims}.", encode(r#"{"alg":"ES256","crit":["x"]}"#));

@@ -9,19 +9,19 @@ use crate::Seconds;
 use crate::jose::{Algorithm, Jwk, Jwks};
 
 /// Limit of keys of one issuer.
-const MOST: usize = 100;
+const MAX_KEYS: usize = 100;
 
 /// Seconds after which keys are fetched again.
-const FRESH: Seconds = 600;
+const REFRESH_AFTER: Seconds = 600;
 
 /// Seconds after which keys are not used any more: an unreachable issuer may have revoked them.
-const STALE: Seconds = 24 * 3600;
+const MAX_AGE: Seconds = 24 * 3600;
 
 /// Minimum of seconds between two fetches, whatever key ids tokens name.
-const AGAIN: Seconds = 2;
+const MIN_FETCH_INTERVAL: Seconds = 2;
 
 /// Seconds until a failed fetch is repeated.
-const AFTER_FAILURE: Seconds = 10;
+const RETRY_AFTER_FAILURE: Seconds = 10;
 
 /// An issuer's keys and the time of their fetch. They stay in use for a day while newer ones cannot be fetched.
 #[derive(Debug, Clone, Default)]
@@ -42,7 +42,7 @@ struct Loose {
 impl JwksCache {
     /// The keys that are valid now.
     pub fn known(&self, now: Seconds) -> Arc<Jwks> {
-        let good = self.fetched.is_some_and(|at| now.saturating_sub(at) < STALE);
+        let good = self.fetched.is_some_and(|at| now.saturating_sub(at) < MAX_AGE);
         if good { Arc::clone(&self.known) } else { Arc::default() }
     }
 
@@ -54,8 +54,8 @@ impl JwksCache {
     /// True if the keys should be fetched: they are old, or none fits the token, and the last attempt is not too recent. The
     /// pause bounds the load that made-up key ids cause.
     pub fn should_fetch(&self, algorithm: Algorithm, kid: Option<&str>, now: Seconds) -> bool {
-        let old = self.fetched.is_none_or(|at| now.saturating_sub(at) >= FRESH);
-        let pause = if self.fetched >= self.tried { AGAIN } else { AFTER_FAILURE };
+        let old = self.fetched.is_none_or(|at| now.saturating_sub(at) >= REFRESH_AFTER);
+        let pause = if self.fetched >= self.tried { MIN_FETCH_INTERVAL } else { RETRY_AFTER_FAILURE };
         let patient = self.tried.is_none_or(|at| now.saturating_sub(at) >= pause);
         patient && (old || !self.has(algorithm, kid, now))
     }
@@ -73,7 +73,7 @@ impl JwksCache {
         let loose: Loose = serde_json::from_slice(body).map_err(|_| InvalidJwks)?;
         let keys = loose.keys.into_iter().filter_map(|key| serde_json::from_value::<Jwk>(key).ok());
         let useful = |key: &Jwk| Algorithm::ALL.into_iter().any(|algorithm| key.is_for(algorithm));
-        let keys: Vec<Jwk> = keys.filter(useful).take(MOST).collect();
+        let keys: Vec<Jwk> = keys.filter(useful).take(MAX_KEYS).collect();
         if keys.is_empty() {
             return Err(InvalidJwks);
         }
@@ -110,17 +110,23 @@ mod tests {
         assert!(keys.should_fetch(ES256, Some("a"), NOW));
         keys.trying(NOW);
         assert!(!keys.should_fetch(ES256, Some("a"), NOW), "not while they are asked for");
-        assert!(!keys.should_fetch(ES256, Some("a"), NOW + AFTER_FAILURE - 1), "nor soon after that failed");
-        assert!(keys.should_fetch(ES256, Some("a"), NOW + AFTER_FAILURE));
+        assert!(
+            !keys.should_fetch(ES256, Some("a"), NOW + RETRY_AFTER_FAILURE - 1),
+            "nor soon after that failed"
+        );
+        assert!(keys.should_fetch(ES256, Some("a"), NOW + RETRY_AFTER_FAILURE));
         keys.take(&set(&["a"]), NOW).unwrap();
         assert!(
             keys.has(ES256, Some("a"), NOW) && !keys.has(ES256, Some("b"), NOW) && keys.has(ES256, None, NOW)
         );
-        assert!(!keys.should_fetch(ES256, Some("a"), NOW + FRESH - 1));
-        assert!(keys.should_fetch(ES256, Some("a"), NOW + FRESH));
-        assert!(!keys.should_fetch(ES256, Some("b"), NOW + AGAIN - 1));
-        assert!(keys.should_fetch(ES256, Some("b"), NOW + AGAIN));
-        assert!(keys.should_fetch(ES256, Some("../../etc/passwd"), NOW + AGAIN), "a name like any other");
+        assert!(!keys.should_fetch(ES256, Some("a"), NOW + REFRESH_AFTER - 1));
+        assert!(keys.should_fetch(ES256, Some("a"), NOW + REFRESH_AFTER));
+        assert!(!keys.should_fetch(ES256, Some("b"), NOW + MIN_FETCH_INTERVAL - 1));
+        assert!(keys.should_fetch(ES256, Some("b"), NOW + MIN_FETCH_INTERVAL));
+        assert!(
+            keys.should_fetch(ES256, Some("../../etc/passwd"), NOW + MIN_FETCH_INTERVAL),
+            "a name like any other"
+        );
         assert!(!keys.has(ES256, Some("../../etc/passwd"), NOW));
     }
 
@@ -140,10 +146,10 @@ mod tests {
     fn keys_of_an_unreachable_issuer_expire_after_a_day() {
         let mut keys = JwksCache::default();
         keys.take(&set(&["a"]), NOW).unwrap();
-        assert!(keys.has(ES256, Some("a"), NOW + STALE - 1));
-        assert!(!keys.has(ES256, Some("a"), NOW + STALE) && keys.known(NOW + STALE).keys.is_empty());
-        keys.take(&set(&["a"]), NOW + STALE).unwrap();
-        assert!(keys.has(ES256, Some("a"), NOW + STALE));
+        assert!(keys.has(ES256, Some("a"), NOW + MAX_AGE - 1));
+        assert!(!keys.has(ES256, Some("a"), NOW + MAX_AGE) && keys.known(NOW + MAX_AGE).keys.is_empty());
+        keys.take(&set(&["a"]), NOW + MAX_AGE).unwrap();
+        assert!(keys.has(ES256, Some("a"), NOW + MAX_AGE));
     }
 
     #[test]
@@ -151,7 +157,7 @@ mod tests {
         let mut keys = JwksCache::default();
         let names: Vec<String> = (0..10_000).map(|number| number.to_string()).collect();
         keys.take(&set(&names.iter().map(String::as_str).collect::<Vec<_>>()), NOW).unwrap();
-        assert_eq!(keys.known(NOW).keys.len(), MOST);
+        assert_eq!(keys.known(NOW).keys.len(), MAX_KEYS);
         let good: Value = serde_json::from_slice(&set(&["a"])).unwrap();
         let strange = json!({ "keys": [
             null, 1, {}, { "kty": "oct", "k": "c2VjcmV0" }, { "kty": 1 },

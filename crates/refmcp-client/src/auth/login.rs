@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use hyper::header::{HeaderName, HeaderValue};
 use refmcp_auth::client::{
-    ChallengeResponse, Flow, FlowAction, FlowError, FlowRequest, GrantKind, StoreUpdate, StoredState,
-    TokenSet,
+    Flow, FlowAction, FlowError, FlowRequest, GrantKind, StoreUpdate, StoredState, TokenSet,
+    UnauthorizedResponse,
 };
 use refmcp_auth::fetch::Fetch;
 use refmcp_auth::uri::is_secure;
@@ -18,7 +18,7 @@ use url::Url;
 
 use super::browser::BrowserError;
 use super::settings::Settings;
-use super::store::{StoreError, StoreGuard};
+use super::store::{TokenStoreError, TokenStoreGuard};
 use super::token_manager::Completion;
 use crate::http::{AddressScope, Fetcher, HttpSettings};
 
@@ -57,7 +57,7 @@ enum Fault {
     )]
     Unvisitable(String),
     #[error("the store of tokens fails: {0}")]
-    Store(#[from] StoreError),
+    Store(#[from] TokenStoreError),
     #[error("the login is no longer waited for")]
     Unwanted,
 }
@@ -104,7 +104,7 @@ impl Login {
     /// New tokens by any means.
     pub(super) async fn run(
         &self,
-        refusal: &ChallengeResponse,
+        refusal: &UnauthorizedResponse,
         skip_refresh: bool,
         version: Option<HeaderValue>,
     ) -> Result<TokenSet, TransportError> {
@@ -129,7 +129,7 @@ impl Login {
         Ok(self.start_flow(grant, refusal, known, version).await?)
     }
 
-    async fn lock(&self) -> Result<StoreGuard, Fault> {
+    async fn lock(&self) -> Result<TokenStoreGuard, Fault> {
         Ok(self.while_wanted(self.settings.store.lock(&self.name)).await??)
     }
 
@@ -183,7 +183,7 @@ impl Login {
     async fn start_flow(
         &self,
         grant: GrantKind,
-        refusal: &ChallengeResponse,
+        refusal: &UnauthorizedResponse,
         known: StoredState,
         version: Option<HeaderValue>,
     ) -> Result<TokenSet, Fault> {
@@ -256,7 +256,7 @@ impl Login {
 }
 
 /// The challenge as an error for the caller.
-fn challenge_error(refusal: &ChallengeResponse) -> TransportError {
+fn challenge_error(refusal: &UnauthorizedResponse) -> TransportError {
     let challenges: Vec<String> = refusal.challenges.iter().map(ToString::to_string).collect();
     let challenge = (!challenges.is_empty()).then(|| challenges.join(", "));
     TransportError::Unauthorized { status: refusal.status.as_u16(), challenge, reason: None }

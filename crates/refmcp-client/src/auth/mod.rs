@@ -12,10 +12,10 @@
 //! ```
 //!
 //! An [`Authorization`] is set on a connector. When the server answers with a challenge, a [`refmcp_auth::client::Flow`] runs
-//! once for all waiting requests, and they are sent again. Tokens are stored in a [`Store`] before they are used, refreshed
+//! once for all waiting requests, and they are sent again. Tokens are stored in a [`TokenStore`] before they are used, refreshed
 //! in one place before they expire, and sent to the server's own origin only. The parts:
 //!
-//! - [`Browser`], [`Store`]: provided by the application.
+//! - [`Browser`], [`TokenStore`]: provided by the application.
 //! - `token_manager`: the current token of one server, and its refresh.
 //! - `login`: token acquisition.
 //! - `token`: adding a token to a request.
@@ -41,7 +41,7 @@ use refmcp_proto::model::JsonObject;
 pub use browser::{Browser, BrowserError, is_redirect_for};
 use settings::Settings;
 pub use settings::default_client_metadata;
-pub use store::{MemoryTokenStore, Store, StoreError, StoreGuard, store_key};
+pub use store::{MemoryTokenStore, TokenStore, TokenStoreError, TokenStoreGuard, store_key};
 pub(crate) use token_manager::{Attempts, LoginPolicy, TokenManager};
 
 use crate::http::{Address, HttpSettings};
@@ -78,7 +78,7 @@ impl Authorization {
 
     /// The token store; by default in memory.
     #[must_use]
-    pub fn store(self, store: impl Store) -> Self {
+    pub fn store(self, store: impl TokenStore) -> Self {
         self.set(|settings| settings.store = Arc::new(store))
     }
 

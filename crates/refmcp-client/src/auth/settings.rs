@@ -10,12 +10,12 @@ use refmcp_auth::fetch::Fetch;
 use refmcp_auth::metadata::ClientMetadata;
 
 use super::browser::Browser;
-use super::store::{MemoryTokenStore, Store};
+use super::store::{MemoryTokenStore, TokenStore};
 
 /// Logins that one request may cause.
 const ATTEMPTS: u32 = 3;
 /// Time limit of a login.
-const LOGIN: Duration = Duration::from_secs(300);
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Client metadata for a dynamic registration: this library as a native application.
 pub fn default_client_metadata() -> ClientMetadata {
@@ -33,7 +33,7 @@ pub(super) type OnStep = Arc<dyn Fn(&FlowStep) + Send + Sync>;
 #[derive(Clone)]
 pub(super) struct Settings {
     pub(super) browser: Option<Arc<dyn Browser>>,
-    pub(super) store: Arc<dyn Store>,
+    pub(super) store: Arc<dyn TokenStore>,
     pub(super) identity: ClientIdentity,
     pub(super) grant: Option<GrantKind>,
     pub(super) dpop: DpopPolicy,
@@ -60,7 +60,7 @@ impl Settings {
             on_step: None,
             scopes: Scopes::none(),
             max_attempts: ATTEMPTS,
-            login_timeout: LOGIN,
+            login_timeout: LOGIN_TIMEOUT,
             legacy: true,
         }
     }

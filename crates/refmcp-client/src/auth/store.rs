@@ -18,46 +18,50 @@ use crate::transport::BoxFuture;
 ///
 /// The methods run on threads that also serve connections, so neither they nor their futures may block. Files, keyrings and
 /// the locks of other processes belong on a blocking thread (`tokio::task::spawn_blocking`).
-pub trait Store: Send + Sync + fmt::Debug + 'static {
+pub trait TokenStore: Send + Sync + fmt::Debug + 'static {
     /// Waits until no other task or process acquires a token for this server. Others wait until the guard is dropped, through a
     /// refresh or a login.
-    fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoreGuard, StoreError>>;
+    fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<TokenStoreGuard, TokenStoreError>>;
 
     /// Loads the server's tokens, and the registrations with every issuer.
-    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, StoreError>>;
+    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, TokenStoreError>>;
 
     /// Stores an update durably.
-    fn save<'a>(&'a self, server: &'a str, save: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreError>>;
+    fn save<'a>(
+        &'a self,
+        server: &'a str,
+        save: &'a StoreUpdate,
+    ) -> BoxFuture<'a, Result<(), TokenStoreError>>;
 }
 
-/// The key of a server in a [`Store`]: its URL with the scheme `http` or `https`, also for a WebSocket, without query and
+/// The key of a server in a [`TokenStore`]: its URL with the scheme `http` or `https`, also for a WebSocket, without query and
 /// fragment.
 pub fn store_key(server: &Url) -> String {
     canonical(&as_http(server))
 }
 
 /// A lock that is released when it is dropped.
-pub struct StoreGuard(#[allow(dead_code, reason = "it is there to be dropped")] Box<dyn Any + Send>);
+pub struct TokenStoreGuard(#[allow(dead_code, reason = "it is there to be dropped")] Box<dyn Any + Send>);
 
-impl StoreGuard {
+impl TokenStoreGuard {
     /// Wraps a guard.
     pub fn new(guard: impl Any + Send) -> Self {
         Self(Box::new(guard))
     }
 }
 
-impl fmt::Debug for StoreGuard {
+impl fmt::Debug for TokenStoreGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StoreGuard")
+        f.write_str("TokenStoreGuard")
     }
 }
 
 /// Why the store failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct StoreError(String);
+pub struct TokenStoreError(String);
 
-impl StoreError {
+impl TokenStoreError {
     /// An error in words; they must contain no secret.
     pub fn new(why: impl Into<String>) -> Self {
         Self(why.into())
@@ -97,20 +101,24 @@ impl fmt::Debug for MemoryTokenStore {
     }
 }
 
-impl Store for MemoryTokenStore {
-    fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoreGuard, StoreError>> {
+impl TokenStore for MemoryTokenStore {
+    fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<TokenStoreGuard, TokenStoreError>> {
         let lock = self.kept.lock().locks.entry(server.to_owned()).or_default().clone();
-        Box::pin(async move { Ok(StoreGuard::new(lock.lock_owned().await)) })
+        Box::pin(async move { Ok(TokenStoreGuard::new(lock.lock_owned().await)) })
     }
 
-    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, StoreError>> {
+    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, TokenStoreError>> {
         let kept = self.kept.lock();
         let (token_set, registrations) = (kept.token_sets.get(server).cloned(), kept.registrations.clone());
         let known = StoredState { tokens: token_set, registrations, ..StoredState::default() };
         Box::pin(std::future::ready(Ok(known)))
     }
 
-    fn save<'a>(&'a self, server: &'a str, save: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn save<'a>(
+        &'a self,
+        server: &'a str,
+        save: &'a StoreUpdate,
+    ) -> BoxFuture<'a, Result<(), TokenStoreError>> {
         let mut kept = self.kept.lock();
         match save {
             StoreUpdate::Registration { issuer, registered } => {
@@ -123,7 +131,7 @@ impl Store for MemoryTokenStore {
                 kept.token_sets.insert(server.to_owned(), (**token_set).clone());
             }
             other => {
-                let fault = StoreError::new(format!("there is no place for {other:?}"));
+                let fault = TokenStoreError::new(format!("there is no place for {other:?}"));
                 return Box::pin(std::future::ready(Err(fault)));
             }
         }

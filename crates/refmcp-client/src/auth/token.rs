@@ -14,7 +14,7 @@ const PROOF: HeaderName = HeaderName::from_static("dpop");
 /// The header of DPoP nonces.
 const NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
 /// Longest accepted nonce.
-const LONGEST_NONCE: usize = 1024;
+const MAX_NONCE: usize = 1024;
 /// Seconds before expiration at which a token is refreshed.
 const MARGIN: Seconds = 30;
 
@@ -91,7 +91,7 @@ impl Nonce {
     /// Reads the nonce of a response; true if there was one.
     pub(super) fn update(&self, headers: &HeaderMap) -> bool {
         let Some(Ok(nonce)) = headers.get(NONCE).map(HeaderValue::to_str) else { return false };
-        let fits = !nonce.is_empty() && nonce.len() <= LONGEST_NONCE;
+        let fits = !nonce.is_empty() && nonce.len() <= MAX_NONCE;
         if fits {
             *self.0.lock() = Some(nonce.into());
         }

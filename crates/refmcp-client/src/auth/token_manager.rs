@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use hyper::header::HeaderValue;
 use hyper::{HeaderMap, Method, StatusCode, Uri};
 use parking_lot::Mutex;
-use refmcp_auth::client::{ChallengeResponse, TokenSet};
+use refmcp_auth::client::{TokenSet, UnauthorizedResponse};
 use refmcp_auth::{Scopes, Seconds};
 use refmcp_proto::engine::client::TransportError;
 use tokio::sync::watch;
@@ -65,7 +65,7 @@ enum AcquisitionKind {
     Refresh,
     /// Gets a new token after a challenge.
     Login {
-        refusal: ChallengeResponse,
+        refusal: UnauthorizedResponse,
         /// True if a refresh has not helped before.
         skip_refresh: bool,
         /// The protocol version of the challenged request.
@@ -96,7 +96,7 @@ enum ResponseAction {
     /// The request has to be repeated with a new DPoP nonce.
     Retry,
     /// A token is needed.
-    Authorize(ChallengeResponse),
+    Authorize(UnauthorizedResponse),
 }
 
 impl TokenManager {
@@ -178,7 +178,7 @@ impl TokenManager {
         if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return ResponseAction::Accept;
         }
-        let refusal = ChallengeResponse::read(status, headers);
+        let refusal = UnauthorizedResponse::read(status, headers);
         let error = refusal.get("error");
         if error == Some("use_dpop_nonce") && token.is_some_and(Token::is_bound) {
             // The error is about the proof; another token would not help.
@@ -206,7 +206,7 @@ impl TokenManager {
     /// Gets a token after a challenge, or waits for an acquisition in progress; true if there is a new token to try.
     async fn authorize(
         self: &Arc<Self>,
-        refusal: ChallengeResponse,
+        refusal: UnauthorizedResponse,
         refused: Option<&Token>,
         attempts: &mut Attempts,
         policy: LoginPolicy,
@@ -327,7 +327,7 @@ impl AcquisitionKind {
     }
 }
 
-fn scopes(refusal: &ChallengeResponse) -> Scopes {
+fn scopes(refusal: &UnauthorizedResponse) -> Scopes {
     Scopes::parse_leniently(refusal.get("scope").unwrap_or_default())
 }
 
@@ -393,7 +393,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_token_that_lasts_does_not_wait_for_a_login() {
-        let refusal = ChallengeResponse::read(StatusCode::FORBIDDEN, &HeaderMap::new());
+        let refusal = UnauthorizedResponse::read(StatusCode::FORBIDDEN, &HeaderMap::new());
         let mut amid_login = state(AcquisitionKind::Login { refusal, skip_refresh: false, version: None });
         let due =
             |state: &State, policy| [1074, 1075, 1099, 1100].map(|now| state.needs_refresh(policy, now));

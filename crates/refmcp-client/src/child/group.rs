@@ -6,7 +6,7 @@ use tokio::process::Child;
 use tokio::time::{Instant, sleep};
 
 /// How often a group that is to end is checked.
-const CHECK_EVERY: Duration = Duration::from_millis(10);
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The group that a child leads. What is left of it on drop is killed.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Group {
             if Instant::now() >= deadline {
                 return false;
             }
-            sleep(CHECK_EVERY).await;
+            sleep(CHECK_INTERVAL).await;
         }
         self.forget();
         true

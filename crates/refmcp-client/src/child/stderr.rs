@@ -14,7 +14,7 @@ use super::StderrTo;
 use crate::redact::Secrets;
 
 /// Bytes of the longest line that is handed on whole.
-const LONGEST_LINE: usize = 8 << 10;
+const MAX_LINE: usize = 8 << 10;
 /// Bytes that are handed on in a second.
 const PER_SECOND: usize = 256 << 10;
 const SECOND: Duration = Duration::from_secs(1);
@@ -145,7 +145,7 @@ impl Lines {
     fn take(&mut self, bytes: &[u8], now: Instant) {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let (text, complete) = piece.strip_suffix(b"\n").map_or((piece, false), |text| (text, true));
-            let fits = text.len().min(LONGEST_LINE.saturating_sub(self.line.len()));
+            let fits = text.len().min(MAX_LINE.saturating_sub(self.line.len()));
             self.line.extend_from_slice(text.get(..fits).unwrap_or_default());
             self.cut += (text.len() - fits) as u64;
             if complete {
@@ -220,7 +220,7 @@ mod tests {
         let (mut lines, seen) = lines();
         let now = Instant::now();
         assert_eq!(lines.due(), None);
-        lines.take(&[b'x'; LONGEST_LINE], now);
+        lines.take(&[b'x'; MAX_LINE], now);
         lines.take(b"yy\nnext\n", now);
         assert_eq!(lines.due(), Some(now + SECOND));
         lines.tell_left_out();

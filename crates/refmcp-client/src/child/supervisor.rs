@@ -13,11 +13,11 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::ShutdownTimeouts;
 use super::group::Group;
 use super::stderr::StderrTail;
-use crate::pipe::{FLUSH_WITHIN, Outbox, READ_ON_WITHIN, ShutdownSignal, Task, write_error};
+use crate::pipe::{FLUSH_TIMEOUT, Outbox, READ_ON_TIMEOUT, ShutdownSignal, Task, write_error};
 use crate::transport::MessageSink;
 
 /// How long a killed process may take to be gone; only one that hangs in the kernel takes any time.
-const KILLED_WITHIN: Duration = Duration::from_secs(1);
+const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) struct Supervisor {
     pub(super) child: Child,
@@ -53,7 +53,7 @@ impl Supervisor {
 
     /// A server that closes one of its pipes usually exits soon, and its exit status is the better error.
     async fn exited_or(&mut self, otherwise: TransportError) -> TransportError {
-        match timeout(READ_ON_WITHIN, self.child.wait()).await {
+        match timeout(READ_ON_TIMEOUT, self.child.wait()).await {
             Ok(status) => self.exited(status).await,
             Err(_) => otherwise,
         }
@@ -66,7 +66,7 @@ impl Supervisor {
             let _ = (&mut self.reading).await;
             let _ = (&mut self.draining).await;
         };
-        if timeout(READ_ON_WITHIN, rest).await.is_err() {
+        if timeout(READ_ON_TIMEOUT, rest).await.is_err() {
             tracing::debug!("the server has exited, but its pipes are still held open");
         }
         let mut why = match status {
@@ -83,7 +83,7 @@ impl Supervisor {
     /// Ends the server in order: closes its input, then SIGTERM, then SIGKILL.
     async fn end(&mut self) {
         self.outbox.finish();
-        if timeout(FLUSH_WITHIN, &mut self.flushing).await.is_err() {
+        if timeout(FLUSH_TIMEOUT, &mut self.flushing).await.is_err() {
             tracing::debug!("the server did not take what was queued for it");
         }
         self.flushing.stop().await;
@@ -106,7 +106,7 @@ impl Supervisor {
         if let Err(fault) = self.child.start_kill() {
             tracing::debug!(%fault, "the server was not killed alone");
         }
-        let deadline = Instant::now() + KILLED_WITHIN;
+        let deadline = Instant::now() + KILL_TIMEOUT;
         match timeout_at(deadline, self.child.wait()).await {
             Ok(Ok(status)) => tracing::debug!(%status, "the server had to be killed"),
             Ok(Err(fault)) => tracing::warn!(%fault, "whether the server is gone is unknown"),

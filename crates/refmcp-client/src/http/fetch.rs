@@ -20,7 +20,7 @@ use super::settings::HttpSettings;
 use crate::transport::BoxFuture;
 
 /// How long one fetch may take in all, unless it is set otherwise.
-const TIME: Duration = Duration::from_secs(10);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of a response, unless it is set otherwise.
 const SIZE: usize = 1 << 20;
 /// Bytes of the head of a response.
@@ -44,7 +44,13 @@ impl Fetcher {
     /// A fetcher of URLs that a party in this scope names. Public addresses are always allowed, private networks if the
     /// party is in one or on this machine, this machine if the party is on it, reserved addresses never.
     pub fn guarded(from: AddressScope) -> Self {
-        Self { settings: HttpSettings::default(), from, time: TIME, size: SIZE, tls: LazyTls::default() }
+        Self {
+            settings: HttpSettings::default(),
+            from,
+            time: FETCH_TIMEOUT,
+            size: SIZE,
+            tls: LazyTls::default(),
+        }
     }
 
     /// How connections are made. Used are the certificates, the resolver and the time for a connection.

@@ -25,19 +25,19 @@ pub(crate) use outbox::Outbox;
 pub(crate) const DEFAULT_MAX_MESSAGE_SIZE: usize = 64 << 20;
 
 /// How long queued messages may take to be written when the transport closes.
-pub(crate) const FLUSH_WITHIN: Duration = Duration::from_secs(1);
+pub(crate) const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long the closing handshake of a pipe may take.
-const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long to read on from a server that takes no more messages or has exited.
-pub(crate) const READ_ON_WITHIN: Duration = Duration::from_millis(500);
+pub(crate) const READ_ON_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long a whole message, or a line that is none, may lack its end before it is reported: a prompt never gets one.
-const LINE_END_WITHIN: Duration = Duration::from_millis(100);
+const LINE_END_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// How long the rest of a message that has begun may take before that is reported.
-const REST_WITHIN: Duration = Duration::from_secs(3);
+const REST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How long a line that was reported may get no longer before it is given up.
 const ABANDONED_AFTER: Duration = Duration::from_secs(5);
@@ -109,7 +109,7 @@ impl<W: FrameWriter + 'static> PipeTransport<W> {
         tokio::spawn(async move {
             let why = tokio::select! {
                 read = &mut reading => read_error(read),
-                written = &mut flushing => match timeout(READ_ON_WITHIN, &mut reading).await {
+                written = &mut flushing => match timeout(READ_ON_TIMEOUT, &mut reading).await {
                     Ok(read) => read_error(read),
                     Err(_) => write_error(written),
                 },
@@ -120,7 +120,7 @@ impl<W: FrameWriter + 'static> PipeTransport<W> {
             // Calls that wait need not wait for the closing handshake.
             sink.closed(why);
             outbox.finish();
-            if timeout(FLUSH_WITHIN + CLOSE_WITHIN, &mut flushing).await.is_err() {
+            if timeout(FLUSH_TIMEOUT + CLOSE_TIMEOUT, &mut flushing).await.is_err() {
                 tracing::debug!("the pipe did not close in time");
             }
             flushing.stop().await;
@@ -181,10 +181,10 @@ pub(crate) async fn read_messages<R: FrameReader, W: FrameWriter>(
             }
         } else {
             let end_by = match looks_like_a_message(partial) {
-                true if is_whole_message(partial) => Instant::now() + LINE_END_WITHIN,
+                true if is_whole_message(partial) => Instant::now() + LINE_END_TIMEOUT,
                 // A long message may come slowly; every part of it counts.
-                true => Instant::now() + REST_WITHIN,
-                false => *since.get_or_insert_with(Instant::now) + LINE_END_WITHIN,
+                true => Instant::now() + REST_TIMEOUT,
+                false => *since.get_or_insert_with(Instant::now) + LINE_END_TIMEOUT,
             };
             match timeout_at(end_by, reader.fill()).await {
                 Ok(filled) => filled?,

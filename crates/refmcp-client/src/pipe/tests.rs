@@ -186,7 +186,7 @@ async fn a_peer_that_reads_nothing_delays_a_close_for_a_bounded_time() {
     });
     let began = Instant::now();
     transport.close().await;
-    assert!(began.elapsed() <= FLUSH_WITHIN + CLOSE_WITHIN, "{:?}", began.elapsed());
+    assert!(began.elapsed() <= FLUSH_TIMEOUT + CLOSE_TIMEOUT, "{:?}", began.elapsed());
     assert_eq!(sink.next().await, "closed: the connection is closed");
     waiting.await.unwrap();
 }
@@ -268,7 +268,7 @@ async fn a_line_without_an_end_is_reported_once() {
         PipeContent::Mixed,
     ));
     for (sent, reported_after) in
-        [("> ", LINE_END_WITHIN), (r#"{"id":1"#, REST_WITHIN), (r#"{"id":1}"#, LINE_END_WITHIN)]
+        [("> ", LINE_END_TIMEOUT), (r#"{"id":1"#, REST_TIMEOUT), (r#"{"id":1}"#, LINE_END_TIMEOUT)]
     {
         let started = Instant::now();
         far.write_all(sent.as_bytes()).await.unwrap();
@@ -290,7 +290,7 @@ async fn a_line_without_an_end_is_reported_once() {
     // One that grows all the time.
     for _ in 0..3 {
         far.write_all(b"x").await.unwrap();
-        assert!(timeout(LINE_END_WITHIN * 3 / 10, sink.next()).await.is_err(), "it may end yet");
+        assert!(timeout(LINE_END_TIMEOUT * 3 / 10, sink.next()).await.is_err(), "it may end yet");
     }
     far.write_all(b"x").await.unwrap();
     assert_eq!(sink.next().await, "ignored: a line without an end: xxxx");

@@ -16,9 +16,9 @@ const TOKEN_STARTS: &str = "AIza AKIA eyJ ghp_ gho_ ghs_ github_pat_ glpat- hf_ 
                             xoxb- xoxp- ya29.";
 
 /// The fewest characters of a token that begins like one of these, and of any other.
-const SHORTEST_KNOWN: usize = 16;
-const SHORTEST_RANDOM: usize = 20;
-const SHORTEST_HEX: usize = 32;
+const MIN_KNOWN: usize = 16;
+const MIN_RANDOM: usize = 20;
+const MIN_HEX: usize = 32;
 
 /// Whether the value of this name is a secret: of an option, a variable, a header or a member.
 pub(super) fn is_secret(name: &str) -> bool {
@@ -114,14 +114,14 @@ pub(super) fn is_random(word: &str) -> bool {
     if !word.chars().all(in_token) {
         return false;
     }
-    if word.len() >= SHORTEST_KNOWN && TOKEN_STARTS.split(' ').any(|start| word.starts_with(start)) {
+    if word.len() >= MIN_KNOWN && TOKEN_STARTS.split(' ').any(|start| word.starts_with(start)) {
         return true;
     }
     let has = |is: fn(&char) -> bool| word.chars().any(|c| is(&c));
     let digit = has(char::is_ascii_digit);
     let mixed = digit && has(char::is_ascii_uppercase) && has(char::is_ascii_lowercase);
     let in_hex = |c: char| c.is_ascii_hexdigit() || c == '-';
-    let hex = digit && word.len() >= SHORTEST_HEX && word.chars().all(in_hex);
+    let hex = digit && word.len() >= MIN_HEX && word.chars().all(in_hex);
     // Names of files and hosts have dots.
-    (mixed && word.len() >= SHORTEST_RANDOM && !word.contains('.')) || hex
+    (mixed && word.len() >= MIN_RANDOM && !word.contains('.')) || hex
 }

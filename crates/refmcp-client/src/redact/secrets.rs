@@ -12,13 +12,13 @@ use super::MASK;
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A shorter value is no secret worth the name: masking every `1` would hide what went wrong.
-const SHORTEST: usize = 4;
+const MIN_LENGTH: usize = 4;
 
 /// A value of this length or more is masked within longer words too.
 const DISTINCT: usize = 8;
 
 /// Backslashes before a character that are taken for its escape.
-const MOST_BACKSLASHES: usize = 16;
+const MAX_BACKSLASHES: usize = 16;
 
 /// The secrets that a command, its variables, its headers or a URL hold.
 ///
@@ -103,7 +103,7 @@ impl Secrets {
     }
 
     fn insert(&mut self, form: &str) {
-        if form.chars().count() >= SHORTEST && !self.values.iter().any(|known| known == form) {
+        if form.chars().count() >= MIN_LENGTH && !self.values.iter().any(|known| known == form) {
             let at = self.values.partition_point(|known| known.len() >= form.len());
             self.values.insert(at, form.to_owned());
         }
@@ -190,7 +190,7 @@ fn find<'a>(text: &'a str, secret: &str) -> Option<(&'a str, &'a str, &'a str)> 
 fn escaped_length(text: &str, secret: &str) -> Option<usize> {
     let mut rest = text;
     for char in secret.chars().filter(|char| *char != '\\') {
-        let backslashes = rest.bytes().take(MOST_BACKSLASHES).take_while(|byte| *byte == b'\\').count();
+        let backslashes = rest.bytes().take(MAX_BACKSLASHES).take_while(|byte| *byte == b'\\').count();
         let bare = rest.get(backslashes..)?;
         rest = match bare.strip_prefix(char) {
             Some(behind) => behind,

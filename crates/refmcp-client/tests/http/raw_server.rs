@@ -8,10 +8,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 /// How long anything may take before a test has failed.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn in_time<T>(what: &str, future: impl Future<Output = T>) -> T {
-    timeout(PATIENCE, future).await.unwrap_or_else(|_| panic!("waited in vain: {what}"))
+    timeout(TEST_TIMEOUT, future).await.unwrap_or_else(|_| panic!("waited in vain: {what}"))
 }
 
 /// A server.

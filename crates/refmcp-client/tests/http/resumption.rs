@@ -1,4 +1,4 @@
-//! Streams that break and are taken up again.
+//! Streams that break and are resumed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -130,7 +130,7 @@ async fn a_refusal_of_the_rest_is_the_end() {
         let (_, why) = sink.ended().await;
         match why {
             TransportError::Unauthorized { status: 401, .. } => assert!(lost),
-            TransportError::Broken(why) => assert!(why.contains("cannot be taken up") && !lost, "{why}"),
+            TransportError::Broken(why) => assert!(why.contains("cannot be resumed") && !lost, "{why}"),
             other => panic!("{other:?}"),
         }
     }

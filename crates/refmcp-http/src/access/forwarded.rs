@@ -17,7 +17,7 @@ use crate::access::trusted_proxy::TrustedProxy;
 use crate::refusal::{Reason, Refusal};
 
 /// Proxies that one request may have passed.
-const MOST_HOPS: usize = 64;
+const MAX_HOPS: usize = 64;
 
 const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -166,8 +166,8 @@ fn list<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Vec<&'a str>, &
     let mut list = Vec::new();
     for line in headers.get_all(name) {
         let line = line.to_str().map_err(|_| "an unreadable X-Forwarded-… header")?;
-        list.extend(line.split(',').map(str::trim).filter(|value| !value.is_empty()).take(MOST_HOPS + 1));
-        if list.len() > MOST_HOPS {
+        list.extend(line.split(',').map(str::trim).filter(|value| !value.is_empty()).take(MAX_HOPS + 1));
+        if list.len() > MAX_HOPS {
             return Err("too many proxies");
         }
     }
@@ -243,7 +243,7 @@ fn parse_forwarded<'a>(line: &'a str, elements: &mut Vec<Element<'a>>) -> Option
         }
         rest = rest.strip_prefix(',').unwrap_or(rest).trim_start();
         elements.push(element);
-        if elements.len() > MOST_HOPS {
+        if elements.len() > MAX_HOPS {
             return None;
         }
     }
@@ -366,8 +366,8 @@ mod tests {
 
     #[test]
     fn contradictory_and_malformed_headers_are_refused() {
-        let long = "1.1.1.1,".repeat(MOST_HOPS + 1);
-        let long_forwarded = "for=1.1.1.1,".repeat(MOST_HOPS + 1);
+        let long = "1.1.1.1,".repeat(MAX_HOPS + 1);
+        let long_forwarded = "for=1.1.1.1,".repeat(MAX_HOPS + 1);
         for headers in [
             &[("x-forwarded-for", "203.0.113.9"), ("forwarded", "for=1.1.1.1")][..],
             &[("x-forwarded-proto", "http"), ("forwarded", "for=1.1.1.1;proto=https")],

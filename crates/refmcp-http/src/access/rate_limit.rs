@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use refmcp_server::Timestamp;
 
 /// Clients that are tracked; beyond that, all buckets are full again.
-const MOST_CLIENTS: usize = 100_000;
+const MAX_CLIENTS: usize = 100_000;
 
 /// A rate of requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl RateLimiter {
     pub(crate) fn take(&self, client: IpAddr, now: Timestamp) -> Result<(), u64> {
         let full = u64::from(self.rate.burst) * REQUEST;
         let mut buckets = self.buckets.lock();
-        if buckets.len() >= MOST_CLIENTS {
+        if buckets.len() >= MAX_CLIENTS {
             buckets.clear();
         }
         let bucket = buckets.entry(network(client)).or_insert(Bucket { tokens: full, filled: now });

@@ -19,7 +19,7 @@ use crate::refusal::{Reason, Refusal};
 const BURST: u64 = 20;
 
 /// Milliseconds until one more line is allowed.
-const EVERY: u64 = 1000;
+const MIN_INTERVAL: u64 = 1000;
 
 const TARGET: &str = "refmcp::http";
 
@@ -38,13 +38,13 @@ pub(crate) struct LogLimiter {
 
 impl LogLimiter {
     fn has_room(due: u64, now: u64) -> bool {
-        due.saturating_sub(now) <= (BURST - 1) * EVERY
+        due.saturating_sub(now) <= (BURST - 1) * MIN_INTERVAL
     }
 
     /// Allows one more line at this time in milliseconds; gives the number of lines that were left out before it.
     pub(crate) fn take(&self, now: u64) -> Option<u64> {
         let taken = self.due.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |due| {
-            Self::has_room(due, now).then(|| due.max(now) + EVERY)
+            Self::has_room(due, now).then(|| due.max(now) + MIN_INTERVAL)
         });
         if taken.is_err() {
             self.left_out.fetch_add(1, Ordering::Relaxed);

@@ -40,7 +40,7 @@ impl Exposition {
         let seconds = histogram.total().as_secs_f64();
         let bucket = format!("{name}_bucket");
         let mut all = 0;
-        for (bound, count) in histogram.up_to() {
+        for (bound, count) in histogram.cumulative_buckets() {
             let bound = if bound.is_finite() { bound.to_string() } else { "+Inf".to_owned() };
             self.sample(&bucket, &[labels, &[("le", bound.as_str())]].concat(), count);
             all = count;

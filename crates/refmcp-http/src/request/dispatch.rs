@@ -215,7 +215,7 @@ impl EndpointState {
         self.serve_here(route, caller, head, body)
     }
 
-    /// The same, when the session of the request is up to date.
+    /// Serves a request whose session is up to date with the backplane.
     pub(crate) fn serve_here<'a>(
         self: &'a Arc<Self>,
         route: &Route,

@@ -107,7 +107,7 @@ async fn resume(
         Some(Err(AttachOutcome::Unknown | AttachOutcome::Reading { .. })) => {
             bad("Last-Event-ID names no stream of this session")
         }
-        None => bad("streams of this revision cannot be taken up again"),
+        None => bad("streams of this revision cannot be resumed"),
     }
 }
 

@@ -44,13 +44,13 @@ use socket::{ClientSocket, Socket, SocketState};
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// How long a client that is refused for lack of room may take to read that.
-const FULL_WITHIN: Duration = Duration::from_millis(100);
+const REFUSAL_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Requests at once on one HTTP/2 connection.
 const MAX_HTTP2_STREAMS: u32 = 256;
 
 /// The interval of HTTP/2 pings, and the time for their answers.
-const PING_EVERY: Duration = Duration::from_secs(20);
+const PING_INTERVAL: Duration = Duration::from_secs(20);
 
 /// The first byte of a client that begins with a TLS handshake.
 const TLS_HANDSHAKE: u8 = 0x16;
@@ -291,10 +291,10 @@ impl Endpoint {
 
 /// Refuses a connection because there are too many. Best effort: the client may be gone.
 async fn refuse_full(mut stream: impl Socket) {
-    let _ = timeout(FULL_WITHIN, stream.write_all(FULL)).await;
+    let _ = timeout(REFUSAL_TIMEOUT, stream.write_all(FULL)).await;
     let state = SocketState::default();
     state.drain_on_close();
-    drop(ClientSocket::new(stream, Bytes::new(), FULL_WITHIN, state));
+    drop(ClientSocket::new(stream, Bytes::new(), REFUSAL_TIMEOUT, state));
 }
 
 /// A builder for one connection, whose requests share a timer.
@@ -311,8 +311,8 @@ fn http2(options: &Options) -> http2::Builder<TokioExecutor> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
-        .keep_alive_interval(PING_EVERY)
-        .keep_alive_timeout(PING_EVERY)
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_INTERVAL)
         .max_concurrent_streams(MAX_HTTP2_STREAMS)
         .max_header_list_size(u32::try_from(options.head_bytes).unwrap_or(u32::MAX));
     builder

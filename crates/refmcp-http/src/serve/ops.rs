@@ -19,7 +19,7 @@ use crate::access::caller::Client;
 use crate::endpoint::Endpoint;
 
 /// Connections at once; further ones wait.
-const MOST: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 
 /// How long one connection may last, and how long a head may take.
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
@@ -31,7 +31,7 @@ impl Endpoint {
     pub async fn serve_ops(&self, listener: TcpListener, stop: CancellationToken) {
         let address = listener.local_addr().ok().map(tracing::field::display);
         tracing::info!(target: "refmcp::http", address, "listening for operators");
-        let (connections, room) = (TaskTracker::new(), Arc::new(Semaphore::new(MOST)));
+        let (connections, room) = (TaskTracker::new(), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
         let serving = async {
             loop {
                 // The semaphore is never closed.

@@ -212,7 +212,7 @@ impl Outbox for Streams {
         }
     }
 
-    fn close(&mut self, CloseReason::Stale: CloseReason) {
+    fn close(&mut self, CloseReason::PingTimeout: CloseReason) {
         self.open.values().for_each(|stream| stream.detach_reader());
         self.get_stream().detach_reader();
     }

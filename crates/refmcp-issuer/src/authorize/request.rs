@@ -13,7 +13,7 @@ use crate::subject;
 use crate::token::CODE;
 
 /// Limit of a request in bytes.
-const LONGEST: usize = 16 << 10;
+const MAX_REQUEST_BYTES: usize = 16 << 10;
 
 /// A valid authorization request.
 #[derive(Clone)]
@@ -57,7 +57,7 @@ pub(crate) async fn read(exchange: Exchange<'_>) -> Result<AuthorizationRequest,
     let Exchange { server, now, .. } = exchange;
     let query = exchange.head.uri.query().unwrap_or_default();
     let unproven = |what: &str| RequestError::Untrusted(what.to_owned());
-    if query.len() > LONGEST {
+    if query.len() > MAX_REQUEST_BYTES {
         return Err(unproven("the request is too long"));
     }
     let form =

@@ -23,7 +23,7 @@ const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer
 pub(crate) const SKEW: Seconds = 60;
 
 /// Limit of the lifetime of a client assertion in seconds.
-const LONGEST: Seconds = 3600;
+const MAX_LIFETIME: Seconds = 3600;
 
 /// The credentials of a request.
 enum Proof {
@@ -156,7 +156,7 @@ fn check_assertion(exchange: Exchange<'_>, client: &Client, assertion: &str) -> 
     if now >= claims.exp.saturating_add(SKEW) || claims.nbf.unwrap_or(0) > now.saturating_add(SKEW) {
         return Err(bad("it is not good now"));
     }
-    if claims.exp > now.saturating_add(LONGEST) {
+    if claims.exp > now.saturating_add(MAX_LIFETIME) {
         return Err(bad("it is good for more than an hour"));
     }
     let jti = claims.jti.ok_or_else(|| bad("it has no jti"))?;

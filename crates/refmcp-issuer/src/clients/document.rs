@@ -17,17 +17,17 @@ use crate::form::media_type;
 use crate::serve::Server;
 
 /// Limit of a document in bytes. Authors are told that 5 KiB are safe; keys take more.
-const LONGEST: usize = 8 << 10;
+const MAX_DOCUMENT_BYTES: usize = 8 << 10;
 
 /// Limit of a client id in bytes.
-const LONGEST_ID: usize = 2_000;
+const MAX_ID_BYTES: usize = 2_000;
 
 /// Seconds for which a document, or a failure, is cached.
 const REMEMBERED: Seconds = 300;
 const REMEMBERED_FAILURE: Seconds = 10;
 
 /// Limit of concurrent fetches, which any request can trigger.
-pub(crate) const MOST_FETCHES: usize = 16;
+pub(crate) const MAX_FETCHES: usize = 16;
 
 /// The known client of an id. A client with a document counts only after a user has allowed it. Nothing is fetched, so that a
 /// page cannot probe the network through the response.
@@ -78,7 +78,7 @@ pub(crate) async fn find(server: &Server, id: &str, now: Seconds) -> Result<Arc<
 /// The URL of a client id, if it is valid.
 fn check_url(id: &str, near: bool) -> Result<Url, String> {
     let wrong = |what: &str| Err(format!("the client's id is a URL, and {what}"));
-    if id.len() > LONGEST_ID {
+    if id.len() > MAX_ID_BYTES {
         return wrong("it is too long");
     }
     let Ok(url) = Url::parse(id) else {
@@ -132,8 +132,8 @@ fn read(id: &str, response: &Response<Bytes>) -> Result<Client, String> {
     if !(kind == "application/json" || kind.starts_with("application/") && kind.ends_with("+json")) {
         return Err(wrong("is not application/json"));
     }
-    if response.body().len() > LONGEST {
-        return Err(wrong(&format!("has more than {LONGEST} bytes")));
+    if response.body().len() > MAX_DOCUMENT_BYTES {
+        return Err(wrong(&format!("has more than {MAX_DOCUMENT_BYTES} bytes")));
     }
     let document: Document = serde_json::from_slice(response.body())
         .map_err(|_| wrong("lacks client_id, or is not the metadata of a client in JSON"))?;
@@ -180,7 +180,7 @@ mod tests {
         }
         assert!(check_url("http://127.0.0.1:1/a", true).is_ok());
         assert!(check_url("http://app.example/a", true).is_err());
-        assert!(check_url(&format!("https://app.example/{}", "a".repeat(LONGEST_ID)), false).is_err());
+        assert!(check_url(&format!("https://app.example/{}", "a".repeat(MAX_ID_BYTES)), false).is_err());
     }
 
     #[tokio::test]

@@ -12,7 +12,7 @@ mod redirect;
 mod register;
 
 pub(crate) use authenticate::{SKEW, authenticate};
-pub(crate) use document::{MOST_FETCHES, find, known};
+pub(crate) use document::{MAX_FETCHES, find, known};
 pub use redirect::Redirects;
 pub(crate) use register::register;
 
@@ -116,7 +116,7 @@ impl Client {
 }
 
 /// Limit of clients of each kind.
-const MOST: usize = 1_000;
+const MAX_CLIENTS: usize = 1_000;
 
 /// Registered clients. Clients that no user has allowed evict each other, and never those that a user has allowed. So a flood
 /// of registrations takes nothing from active clients.
@@ -131,9 +131,9 @@ pub(crate) struct Registry {
 impl Registry {
     pub(crate) fn new() -> Self {
         Self {
-            fresh: ExpiringMap::new(MOST),
-            allowed: ExpiringMap::new(MOST),
-            documented: ExpiringMap::new(MOST),
+            fresh: ExpiringMap::new(MAX_CLIENTS),
+            allowed: ExpiringMap::new(MAX_CLIENTS),
+            documented: ExpiringMap::new(MAX_CLIENTS),
         }
     }
 

@@ -7,7 +7,7 @@ use refmcp_auth::uri;
 use url::{Host, Url};
 
 /// Limit of a redirect URI in bytes.
-const LONGEST: usize = 2_000;
+const MAX_URI_BYTES: usize = 2_000;
 
 /// Allowed redirect URIs of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl Redirects {
 /// Checks a redirect URI.
 pub(crate) fn check(address: &str) -> Result<Url, &'static str> {
     let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte);
-    if address.len() > LONGEST || !address.bytes().all(is_plain) {
+    if address.len() > MAX_URI_BYTES || !address.bytes().all(is_plain) {
         return Err("a redirect URI is too long, or has characters that no URI has");
     }
     let url = Url::parse(address).map_err(|_| "a redirect URI is not an absolute URI")?;
@@ -176,7 +176,7 @@ mod tests {
         ] {
             assert!(check(address).is_err(), "{address}");
         }
-        assert!(check(&format!("https://app.example/{}", "a".repeat(LONGEST))).is_err());
+        assert!(check(&format!("https://app.example/{}", "a".repeat(MAX_URI_BYTES))).is_err());
         assert!(check("https://app.example/cb?x=%20&y=@").is_ok());
     }
 

@@ -14,13 +14,13 @@ use crate::serve::{Answer, Exchange};
 use crate::token::{CODE, REFRESH};
 
 /// Limit of a registration in bytes.
-const LONGEST: usize = 16 << 10;
+const MAX_BYTES: usize = 16 << 10;
 
 /// Limit of redirect URIs and of keys of a client.
-const MOST: usize = 16;
+const MAX_URIS: usize = 16;
 
 /// Limit of a client name in characters.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 
 /// The metadata member that demands DPoP-bound tokens.
 const BOUND: &str = "dpop_bound_access_tokens";
@@ -32,8 +32,8 @@ pub(crate) fn register(exchange: Exchange<'_>) -> Answer {
         let what = "the body must be application/json";
         return Err(unfit(what).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE));
     }
-    if body.len() > LONGEST {
-        let what = format!("a registration has at most {LONGEST} bytes");
+    if body.len() > MAX_BYTES {
+        let what = format!("a registration has at most {MAX_BYTES} bytes");
         return Err(unfit(what).with_status(StatusCode::PAYLOAD_TOO_LARGE));
     }
     let asked: ClientMetadata = serde_json::from_slice(body)
@@ -86,11 +86,13 @@ pub(super) fn read(id: String, origin: Origin, asked: &ClientMetadata) -> Result
     if method == AuthMethod::PrivateKey && asked.jwks.as_ref().is_none_or(|keys| keys.keys.is_empty()) {
         return Err(unfit("private_key_jwt needs keys in jwks; jwks_uri is not fetched here"));
     }
-    if asked.jwks.as_ref().is_some_and(|keys| keys.keys.len() > MOST) || asked.redirect_uris.len() > MOST {
-        return Err(unfit(format!("a client has at most {MOST} keys and {MOST} redirect URIs")));
+    if asked.jwks.as_ref().is_some_and(|keys| keys.keys.len() > MAX_URIS)
+        || asked.redirect_uris.len() > MAX_URIS
+    {
+        return Err(unfit(format!("a client has at most {MAX_URIS} keys and {MAX_URIS} redirect URIs")));
     }
-    if asked.client_name.as_ref().is_some_and(|name| name.chars().count() > LONGEST_NAME) {
-        return Err(unfit(format!("client_name has at most {LONGEST_NAME} characters")));
+    if asked.client_name.as_ref().is_some_and(|name| name.chars().count() > MAX_NAME) {
+        return Err(unfit(format!("client_name has at most {MAX_NAME} characters")));
     }
     let grants = grants(asked)?;
     if grants.iter().any(|grant| grant == CODE) && asked.redirect_uris.is_empty() {

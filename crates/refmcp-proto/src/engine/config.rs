@@ -174,6 +174,7 @@ pub struct Timeouts {
     /// A sealed state that a client carries.
     pub state: Duration,
     /// Silence after which a session is pinged; `None` means never.
+    #[doc(alias = "ping_interval")]
     pub ping_after: Option<Duration>,
     /// The response to a ping; a session without one is ended.
     pub pong: Duration,

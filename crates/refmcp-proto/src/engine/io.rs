@@ -161,7 +161,7 @@ pub enum MessageKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseReason {
     /// The peer did not answer a ping in time.
-    Stale,
+    PingTimeout,
 }
 
 /// A call for a handler: the request, and how far its handling has come.

@@ -26,7 +26,7 @@ enum Span {
 /// Read into [`spare`](Self::spare), report the count to [`filled`](Self::filled) (or copy with
 /// [`feed`](Self::feed)), then call [`next_line`](Self::next_line) until it gives `None`; at the end of the
 /// stream call [`finish`](Self::finish) until it gives `None`. A reader that drains like this holds at most
-/// `max_line` and one chunk in memory.
+/// `max_message_size` and one chunk in memory.
 #[derive(Debug)]
 pub struct LineDecoder {
     // Initialised to its whole length; the live bytes are start..end, of which start..scanned hold no `\n`.
@@ -36,22 +36,22 @@ pub struct LineDecoder {
     end: usize,
     // Whether the line that has begun was too long.
     dropping: bool,
-    max_line: usize,
+    max_message_size: usize,
     chunk: usize,
 }
 
 impl LineDecoder {
-    /// A decoder that refuses lines of more than `max_line` bytes and reads 64 KiB at a time.
+    /// A decoder that refuses lines of more than `max_message_size` bytes and reads 64 KiB at a time.
     #[must_use]
-    pub fn new(max_line: usize) -> Self {
-        Self::with_chunk(max_line, DEFAULT_CHUNK)
+    pub fn new(max_message_size: usize) -> Self {
+        Self::with_chunk(max_message_size, DEFAULT_CHUNK)
     }
 
     /// Like [`new`](Self::new), with the size of the buffer kept between lines.
     #[must_use]
-    pub fn with_chunk(max_line: usize, chunk: usize) -> Self {
+    pub fn with_chunk(max_message_size: usize, chunk: usize) -> Self {
         let chunk = chunk.max(1);
-        Self { buf: Vec::new(), start: 0, scanned: 0, end: 0, dropping: false, max_line, chunk }
+        Self { buf: Vec::new(), start: 0, scanned: 0, end: 0, dropping: false, max_message_size, chunk }
     }
 
     /// Room to read into, never empty.
@@ -141,7 +141,7 @@ impl LineDecoder {
         }
         let raw = self.buf.get(self.start..to).unwrap_or_default();
         let text = raw.strip_suffix(b"\r").unwrap_or(raw);
-        if text.len() > self.max_line {
+        if text.len() > self.max_message_size {
             Some(Span::TooLong)
         } else if text.trim_ascii_start().is_empty() {
             None
@@ -153,7 +153,7 @@ impl LineDecoder {
     fn drop_if_too_long(&mut self) -> Option<Span> {
         // One byte of grace: it may be the `\r` of the line end, which does not count.
         let held = self.end - self.start;
-        let is_new = !self.dropping && held > self.max_line.saturating_add(1);
+        let is_new = !self.dropping && held > self.max_message_size.saturating_add(1);
         self.dropping |= is_new;
         if self.dropping {
             self.start = self.end;
@@ -176,7 +176,7 @@ impl LineDecoder {
         let needed = self.end.saturating_add(wanted);
         if needed > self.buf.len() {
             // Doubling keeps growth cheap; the ceiling keeps doubling from passing the promised bound.
-            let ceiling = self.max_line.saturating_add(self.chunk);
+            let ceiling = self.max_message_size.saturating_add(self.chunk);
             let doubled = self.buf.len().saturating_mul(2).max(self.chunk).min(ceiling);
             let target = doubled.max(needed);
             self.buf.reserve_exact(target - self.buf.len());

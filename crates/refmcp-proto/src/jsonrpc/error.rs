@@ -95,16 +95,16 @@ impl fmt::Display for RpcError {
 
 /// What of a peer's text may be repeated in an error or a log: its first characters, control characters escaped.
 pub fn excerpt(text: &str) -> String {
-    const MOST: usize = 100;
+    const MAX_CHARACTERS: usize = 100;
     let mut short = String::new();
-    for character in text.chars().take(MOST) {
+    for character in text.chars().take(MAX_CHARACTERS) {
         if character.is_control() {
             short.extend(character.escape_default());
         } else {
             short.push(character);
         }
     }
-    if text.chars().nth(MOST).is_some() {
+    if text.chars().nth(MAX_CHARACTERS).is_some() {
         short.push('…');
     }
     short

@@ -20,7 +20,7 @@ pub struct Rules {
     pub log_scope: LogScope,
     /// Whether requests over HTTP name the revision in a header.
     pub version_header: bool,
-    /// Whether a stream of messages that broke can be taken up again.
+    /// Whether a stream of messages that broke can be resumed.
     pub resumption: Resumption,
     /// Audio content blocks.
     pub audio: bool,
@@ -98,7 +98,7 @@ pub enum LogScope {
     Request,
 }
 
-/// Whether a stream of messages that broke can be taken up again.
+/// Whether a stream of messages that broke can be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resumption {
     /// No; closing it cancels the request.

@@ -6,7 +6,7 @@ use refmcp_proto::model::keys;
 use refmcp_testkit::engine::{TestEngine, full_config};
 use serde_json::{Value, json};
 
-const MOST: usize = 2000;
+const MAX_EVENTS: usize = 2000;
 
 /// Whatever may come over a pipe: noise, JSON, messages, and messages that something was done to.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
@@ -24,7 +24,7 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
         (message, any::<prop::sample::Index>())
             .prop_map(|(text, end)| text.as_bytes()[..end.index(text.len())].to_vec()),
         Just(vec![b'['; 1000]),
-        Just(vec![b'x'; MOST + 1]),
+        Just(vec![b'x'; MAX_EVENTS + 1]),
         "\r?\n| \n|\n\n".prop_map(String::into_bytes),
     ]
 }
@@ -42,7 +42,7 @@ const MESSAGES: &[&str] = &[
 
 /// Everything that comes out when the bytes come in these portions.
 fn responses<'a>(rig: &mut TestEngine, portions: impl Iterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
-    let mut decoder = LineDecoder::with_chunk(MOST, 64);
+    let mut decoder = LineDecoder::with_chunk(MAX_EVENTS, 64);
     let take = |rig: &mut TestEngine, line: Line<'_>| match line {
         Line::Text(bytes) => rig.send(bytes),
         Line::TooLong => {

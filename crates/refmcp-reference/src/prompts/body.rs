@@ -6,9 +6,9 @@ use refmcp_server::{CallError, RpcError};
 use super::template::{FileFault, is_name};
 
 /// Messages that one prompt may have.
-const MOST_MESSAGES: usize = 100;
+const MAX_MESSAGES: usize = 100;
 /// The most text that a prompt may have once its arguments are filled in.
-pub(super) const MOST_FILLED: usize = 4 << 20;
+pub(super) const MAX_FILLED_BYTES: usize = 4 << 20;
 
 /// The messages of a prompt file.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,8 +82,8 @@ impl Body {
                 let what = "the message that begins here has no text; write it below, or remove {{role …}}";
                 return Err(FileFault::new(line, what));
             }
-            Some(line) if self.messages.len() == MOST_MESSAGES => {
-                let what = format!("there are more than {MOST_MESSAGES} messages; remove some");
+            Some(line) if self.messages.len() == MAX_MESSAGES => {
+                let what = format!("there are more than {MAX_MESSAGES} messages; remove some");
                 return Err(FileFault::new(line, what));
             }
             _ => self.messages.push(message),
@@ -115,8 +115,8 @@ impl Body {
         };
         let pieces = self.messages.iter().flat_map(|message| &message.pieces);
         let size = pieces.fold(0_usize, |size, piece| size.saturating_add(text_of(piece).len()));
-        if size > MOST_FILLED {
-            let most = MOST_FILLED >> 20;
+        if size > MAX_FILLED_BYTES {
+            let most = MAX_FILLED_BYTES >> 20;
             let what =
                 format!("with these arguments the prompt is larger than {most} MiB; give shorter ones");
             return Err(RpcError::invalid_params(what).into());

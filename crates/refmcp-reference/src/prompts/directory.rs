@@ -13,11 +13,11 @@ use crate::ReferenceError;
 use crate::directory_watcher::DirectoryWatcher;
 
 /// Files that become prompts at the most.
-const MOST_FILES: usize = 1000;
+const MAX_FILES: usize = 1000;
 /// The largest file that becomes one.
-const MOST_BYTES: usize = 256 << 10;
+const MAX_FILE_BYTES: usize = 256 << 10;
 /// The most that all files may have together.
-const MOST_TOTAL: usize = 16 << 20;
+const MAX_TOTAL_BYTES: usize = 16 << 20;
 
 /// A watched directory that is not served yet.
 pub(crate) struct UnservedPrompts {
@@ -185,8 +185,8 @@ fn scan(dir: &Dir) -> io::Result<Scan> {
             Err((FileFault::of_file(what), None))
         } else if let Some(other) = other {
             Err((FileFault::of_file(format!("{other} has the same name; rename one of them")), None))
-        } else if claimed.len() == MOST_FILES {
-            let what = format!("there are more than {MOST_FILES} prompt files; remove some");
+        } else if claimed.len() == MAX_FILES {
+            let what = format!("there are more than {MAX_FILES} prompt files; remove some");
             Err((FileFault::of_file(what), None))
         } else {
             claimed.insert(name.clone(), file.clone());
@@ -212,15 +212,15 @@ fn read(dir: &Dir, entry: &DirEntry, file: &str, total: &mut usize) -> Result<St
     }
     let unreadable = |fault: io::Error| FileFault::of_file(format!("the file cannot be read: {fault}"));
     let mut bytes = Vec::new();
-    let most = u64::try_from(MOST_BYTES).unwrap_or(u64::MAX);
+    let most = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
     dir.open(file).map_err(unreadable)?.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() > MOST_BYTES {
-        let most = MOST_BYTES >> 10;
+    if bytes.len() > MAX_FILE_BYTES {
+        let most = MAX_FILE_BYTES >> 10;
         return Err(FileFault::of_file(format!("the file is larger than {most} KiB; shorten it")));
     }
     *total += bytes.len();
-    if *total > MOST_TOTAL {
-        let most = MOST_TOTAL >> 20;
+    if *total > MAX_TOTAL_BYTES {
+        let most = MAX_TOTAL_BYTES >> 20;
         return Err(FileFault::of_file(format!(
             "the prompt files are larger than {most} MiB together; remove some"
         )));

@@ -9,11 +9,11 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use super::template::{FileFault, is_name};
 
 /// The largest front matter.
-const MOST_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 /// Arguments that one prompt may have.
-pub(super) const MOST_ARGUMENTS: usize = 100;
+pub(super) const MAX_ARGUMENTS: usize = 100;
 /// Collections inside each other: the keys, the arguments, one argument, its values.
-const MOST_DEPTH: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 const KEYS: &str = "the keys are title, description and arguments";
 const ARGUMENT_KEYS: &str =
@@ -45,8 +45,8 @@ pub(super) struct Argument {
 impl FrontMatter {
     /// Reads front matter whose first line is this line of the file.
     pub(super) fn parse(text: &str, first_line: usize) -> Result<Self, FileFault> {
-        if text.len() > MOST_BYTES {
-            let most = MOST_BYTES >> 10;
+        if text.len() > MAX_BYTES {
+            let most = MAX_BYTES >> 10;
             return Err(FileFault::new(
                 first_line,
                 format!("the front matter is larger than {most} KiB; shorten it"),
@@ -95,8 +95,8 @@ fn arguments(value: Node) -> Result<Vec<Argument>, FileFault> {
         }
         arguments.push(argument);
     }
-    if arguments.len() > MOST_ARGUMENTS {
-        let what = format!("there are more than {MOST_ARGUMENTS} arguments; remove some");
+    if arguments.len() > MAX_ARGUMENTS {
+        let what = format!("there are more than {MAX_ARGUMENTS} arguments; remove some");
         return Err(FileFault::new(line, what));
     }
     Ok(arguments)
@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
                     text => Value::Text(text.to_owned()),
                 }
             }
-            Event::SequenceStart(..) | Event::MappingStart(..) if depth == MOST_DEPTH => {
+            Event::SequenceStart(..) | Event::MappingStart(..) if depth == MAX_DEPTH => {
                 return Err(FileFault::new(line, format!("this is nested too deeply; {KEYS}")));
             }
             Event::SequenceStart(0, None) => {

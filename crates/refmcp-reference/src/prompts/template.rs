@@ -6,7 +6,7 @@ use refmcp_server::Prompt;
 use refmcp_server::model::{GetPromptResult, PromptArgument};
 
 use super::body::Body;
-use super::front_matter::{Argument, FrontMatter, MOST_ARGUMENTS};
+use super::front_matter::{Argument, FrontMatter, MAX_ARGUMENTS};
 
 /// What a file says.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,8 +56,8 @@ impl Template {
         };
         for (name, line) in body.arguments() {
             if !front_matter.arguments.iter().any(|known| known.name == name) {
-                if front_matter.arguments.len() == MOST_ARGUMENTS {
-                    let what = format!("there are more than {MOST_ARGUMENTS} arguments; remove some");
+                if front_matter.arguments.len() == MAX_ARGUMENTS {
+                    let what = format!("there are more than {MAX_ARGUMENTS} arguments; remove some");
                     return Err(FileFault::new(line, what));
                 }
                 let required =

@@ -25,11 +25,11 @@ use crate::rfc3339;
 /// What every URI begins with.
 const PREFIX: &str = "file:///dir/";
 /// Files that are listed at the most; others can still be read.
-const MOST_FILES: usize = 10_000;
+const MAX_FILES: usize = 10_000;
 /// How many directories inside each other are listed.
-const MOST_DEPTH: usize = 16;
+const MAX_DEPTH: usize = 16;
 /// The largest file that is read.
-const MOST_BYTES: u64 = 8 << 20;
+const MAX_FILE_BYTES: u64 = 8 << 20;
 
 /// A watched directory that is not served yet.
 pub(crate) struct UnservedResources {
@@ -143,9 +143,9 @@ impl Files {
                     if !is_plain(&path) {
                         continue;
                     }
-                    if kind.is_dir() && depth + 1 < MOST_DEPTH {
+                    if kind.is_dir() && depth + 1 < MAX_DEPTH {
                         open.extend(entry.open_dir().map(|dir| (dir, format!("{path}/"), depth + 1)));
-                    } else if kind.is_file() && found.len() < MOST_FILES {
+                    } else if kind.is_file() && found.len() < MAX_FILES {
                         let Ok(meta) = entry.metadata() else { continue };
                         let modified = meta
                             .modified()
@@ -159,8 +159,8 @@ impl Files {
         }
         if !complete {
             tracing::warn!(
-                MOST_FILES,
-                MOST_DEPTH,
+                MAX_FILES,
+                MAX_DEPTH,
                 "the directory of resources is larger than what is listed of it"
             );
         }
@@ -178,8 +178,8 @@ impl Files {
         }
         let mut bytes = Vec::new();
         let file = self.dir.open(path).map_err(missing)?;
-        file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(missing)?;
-        if u64::try_from(bytes.len()).is_ok_and(|size| size <= MOST_BYTES) {
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(missing)?;
+        if u64::try_from(bytes.len()).is_ok_and(|size| size <= MAX_FILE_BYTES) {
             Ok(bytes)
         } else {
             Err(Unread::TooLarge)
@@ -197,7 +197,7 @@ async fn read(files: Arc<Files>, path: String, uri: String) -> Result<ResourceCo
         }),
         Ok(Err(Unread::TooLarge)) => Err(CallError::new(format!(
             "the resource is larger than {} MiB, the most that is read",
-            MOST_BYTES >> 20
+            MAX_FILE_BYTES >> 20
         ))),
         Ok(Err(Unread::Missing)) => Err(CallError::resource_not_found(uri)),
         Err(_) => Err(CallError::new("the resource cannot be read")),

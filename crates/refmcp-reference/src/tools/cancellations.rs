@@ -4,7 +4,7 @@ use refmcp_server::{Call, CallError, Json, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::cancellation_log::{self, Cancelled, MOST_TAG};
+use crate::cancellation_log::{self, Cancelled, MAX_TAG_CHARACTERS};
 use crate::rfc3339::rfc3339;
 
 pub(super) fn tools() -> Vec<Tool> {
@@ -16,7 +16,7 @@ pub(super) fn tools() -> Vec<Tool> {
 #[serde(deny_unknown_fields)]
 struct Wanted {
     /// Only calls that were started with this tag; must be given where there is no session
-    #[schemars(length(max = MOST_TAG))]
+    #[schemars(length(max = MAX_TAG_CHARACTERS))]
     tag: Option<String>,
 }
 

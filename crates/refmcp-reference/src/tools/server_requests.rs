@@ -12,7 +12,7 @@ use super::forms;
 use crate::models;
 
 /// What the model may answer at the most.
-const MOST_TOKENS: u64 = 500;
+const MAX_TOKENS: u64 = 500;
 /// Where `ask_user` sends people: a page that exists for such purposes.
 const PAGE: &str = "https://example.com/refmcp/consent";
 
@@ -115,7 +115,7 @@ struct AskModel {
 async fn ask_model(call: Call, AskModel { prompt }: AskModel) -> Result<String, CallError> {
     let hint = ModelHint { name: Some(models::active(&call)?.to_owned()), ..ModelHint::default() };
     let preferences = ModelPreferences { hints: Some(vec![hint]), ..ModelPreferences::default() };
-    let request = CreateMessageParams::new(vec![SamplingMessage::user(prompt)], MOST_TOKENS)
+    let request = CreateMessageParams::new(vec![SamplingMessage::user(prompt)], MAX_TOKENS)
         .model_preferences(preferences);
     let answer = call.request("model", request)?;
     let said: Vec<&str> =

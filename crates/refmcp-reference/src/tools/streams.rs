@@ -130,11 +130,11 @@ async fn close_stream(call: Call, CloseStream { after_ms }: CloseStream) -> Resu
     sleep(Duration::from_millis(after_ms)).await;
     call.close_stream();
     // The result comes when the client has been sent away, so that it has to come back for it.
-    sleep(AWAY).await;
+    sleep(RECONNECT_DELAY).await;
     Ok("the stream was closed before this result, if the transport has streams and the revision lets them be \
         taken up again"
         .to_owned())
 }
 
 /// How long a client that was sent away stays without its result at least.
-const AWAY: Duration = Duration::from_millis(200);
+const RECONNECT_DELAY: Duration = Duration::from_millis(200);

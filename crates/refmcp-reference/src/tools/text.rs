@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The most that one result carries.
-const MOST_BYTES: u64 = 4 << 20;
+const MAX_RESULT_BYTES: u64 = 4 << 20;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -36,14 +36,14 @@ async fn echo(_: Call, Echo { message }: Echo) -> Result<String, CallError> {
 #[serde(deny_unknown_fields)]
 struct BigResult {
     /// How many bytes of text
-    #[schemars(range(max = MOST_BYTES))]
+    #[schemars(range(max = MAX_RESULT_BYTES))]
     bytes: u64,
 }
 
 /// Plain ASCII without anything that JSON has to escape, so that as many bytes travel as were asked for.
 async fn big_result(_: Call, BigResult { bytes }: BigResult) -> Result<String, CallError> {
     const LINE: &str = "0123456789 abcdefghijklmnopqrstuvwxyz ABCDEFGHIJKLMNOPQRSTUVWXYZ ";
-    let bytes = usize::try_from(bytes.min(MOST_BYTES))?;
+    let bytes = usize::try_from(bytes.min(MAX_RESULT_BYTES))?;
     let mut text = LINE.repeat(bytes / LINE.len() + 1);
     text.truncate(bytes);
     Ok(text)

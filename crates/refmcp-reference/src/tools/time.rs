@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::sleep;
 
-use crate::cancellation_log::{MOST_TAG, RunningWork};
+use crate::cancellation_log::{MAX_TAG_CHARACTERS, RunningWork};
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -37,7 +37,7 @@ struct LongTask {
     #[schemars(range(min = 1, max = 10_000))]
     fail_at: Option<u32>,
     /// A name to ask `cancellations` for
-    #[schemars(length(max = MOST_TAG))]
+    #[schemars(length(max = MAX_TAG_CHARACTERS))]
     tag: Option<String>,
 }
 
@@ -74,7 +74,7 @@ struct Slow {
     #[schemars(range(max = 600_000))]
     ms: u64,
     /// A name to ask `cancellations` for
-    #[schemars(length(max = MOST_TAG))]
+    #[schemars(length(max = MAX_TAG_CHARACTERS))]
     tag: Option<String>,
 }
 

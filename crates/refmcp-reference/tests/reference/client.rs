@@ -22,7 +22,7 @@ pub(crate) const SESSION: &str = "2025-11-25";
 pub(crate) const STATELESS: &str = "2026-07-28";
 
 /// How long anything may take. Longer than every timer of the server, since paused clocks jump from one to the next.
-const PATIENCE: Duration = Duration::from_secs(3600);
+const TEST_TIMEOUT: Duration = Duration::from_secs(3600);
 
 pub(crate) struct Client {
     pipe: MemoryPipe,
@@ -249,7 +249,7 @@ impl Client {
                 }
                 Some(Frame::TooLong) => panic!("the server sent a message over the limit"),
                 None => {
-                    let more = timeout(PATIENCE, self.pipe.0.fill())
+                    let more = timeout(TEST_TIMEOUT, self.pipe.0.fill())
                         .await
                         .expect("the server says nothing")
                         .unwrap();

@@ -116,7 +116,7 @@ pub enum AttachOutcome {
         /// The request that the stream answers, if that is still known.
         request: Option<RequestId>,
     },
-    /// There never was that much.
+    /// The stream has no event of this number yet.
     Beyond,
     /// The stream has ended with exactly this event; nothing follows.
     Ended,
@@ -135,7 +135,7 @@ pub enum ReadOutcome {
     End,
     /// Another reader has come.
     Replaced,
-    /// The reader was sent away and may come back.
+    /// The reader was detached, and may attach again.
     Detached,
     /// What follows is no longer kept.
     Gone {
@@ -149,7 +149,7 @@ pub enum ReadOutcome {
 /// The outcome of [`expect_response`](super::Backplane::expect_response).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpectOutcome {
-    /// The answer is waited for.
+    /// The response is waited for.
     Expected,
     /// Too many are.
     Full,
@@ -157,10 +157,10 @@ pub enum ExpectOutcome {
     Unknown,
 }
 
-/// What became of an answer that was handed in.
+/// What became of a response that was delivered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeliverOutcome {
-    /// It is the one.
+    /// It is accepted.
     Taken,
     /// It was expected once, but its time is over or another came first.
     Late,
@@ -173,7 +173,7 @@ pub enum DeliverOutcome {
 /// The outcome of [`wait_response`](super::Backplane::wait_response).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResponseOutcome {
-    /// The answer.
+    /// The response.
     Body(Bytes),
     /// There was none in time.
     Overdue,
@@ -214,12 +214,12 @@ pub struct TopicChanges {
     pub latest: u64,
 }
 
-/// Whether a key was good.
+/// Whether a one-time key was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnceOutcome {
-    /// It was, and no longer is.
+    /// The key was unused, and is used now.
     First,
-    /// It was used before.
+    /// The key was used before.
     Again,
     /// Too many keys are remembered to take another. Forgetting one would make it good again, so this one is refused.
     Full,

@@ -71,7 +71,7 @@ pub use tool::{InvalidTool, Json, NoArguments, Tool, ToolOutput};
 
 pub(crate) use ordered_map::OrderedMap;
 
-use crate::statistics::{MOST_TOOLS, OTHER_TOOLS};
+use crate::statistics::{MAX_TOOLS, OTHER_TOOLS};
 
 /// Everything on offer, in the order in which it is listed.
 #[derive(Debug, Default)]
@@ -91,7 +91,7 @@ impl Catalog {
         let name = tool.definition.name.clone();
         // A tool that is replaced goes on counting.
         let counted = self.tools.get(&name).and_then(|known| known.statistics.clone());
-        let has_room = self.tools.len() < MOST_TOOLS && name != OTHER_TOOLS;
+        let has_room = self.tools.len() < MAX_TOOLS && name != OTHER_TOOLS;
         tool.statistics = counted.or_else(|| has_room.then(Arc::default));
         self.tools.put(&name, tool);
         self.changes.insert(Change::Tools);

@@ -9,7 +9,7 @@ use crate::catalog::{Completer, CompletionRequest};
 use crate::error::CallError;
 
 /// Most suggestions of one result.
-const MOST: usize = 100;
+const MAX_SUGGESTIONS: usize = 100;
 
 pub(super) fn complete(call: &Call) -> Result<PreparedCall, CallError> {
     let CompleteParams { reference, argument, context, .. } = params(call)?;
@@ -24,9 +24,9 @@ pub(super) fn complete(call: &Call) -> Result<PreparedCall, CallError> {
             None => Vec::new(),
         };
         let total = suggested.len();
-        let mut completion = Completion::new(suggested.into_iter().take(MOST));
+        let mut completion = Completion::new(suggested.into_iter().take(MAX_SUGGESTIONS));
         completion.total = u64::try_from(total).ok();
-        completion.has_more = Some(total > MOST);
+        completion.has_more = Some(total > MAX_SUGGESTIONS);
         Ok(CompleteResult::new(completion).into())
     }))
 }
@@ -51,8 +51,8 @@ fn find(call: &Call, reference: &CompletionRef, argument: &str) -> Result<Option
             let catalogs = || own.as_deref().into_iter().chain([&*shared]);
             let template =
                 catalogs().find_map(|catalog| catalog.templates.get(&reference.uri)).or_else(|| {
-                    let mut families = catalogs().flat_map(|catalog| catalog.templates.iter());
-                    families.find(|family| family.pattern.matches(&reference.uri).is_some())
+                    let mut templates = catalogs().flat_map(|catalog| catalog.templates.iter());
+                    templates.find(|template| template.pattern.matches(&reference.uri).is_some())
                 });
             let template = template.ok_or_else(|| unknown("resource template", &reference.uri))?;
             if !template.pattern.names().any(|known| known == argument) {

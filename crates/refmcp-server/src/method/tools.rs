@@ -1,4 +1,4 @@
-//! `tools/list` and `tools/call`.
+//! `tools/list`, and `tools/call` with the validation of arguments against the `inputSchema`.
 
 use std::borrow::Cow;
 use std::ops::Range;

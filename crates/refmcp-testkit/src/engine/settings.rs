@@ -104,7 +104,7 @@ impl Endpoint for TestEngine {
             Event::Stopped(tag) => format!("stopped {tag}"),
             Event::RootsChanged => "roots changed".to_owned(),
             Event::Finding(rule) => format!("finding {rule}"),
-            Event::Closed(CloseReason::Stale) => "closed stale".to_owned(),
+            Event::Closed(CloseReason::PingTimeout) => "closed stale".to_owned(),
         });
         told.collect()
     }

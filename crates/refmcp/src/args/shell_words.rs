@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{UsageError, usage};
 
 /// Brackets of a line that are taken for JSON and are none, before the others are left alone: each try reads on.
-const MOST_TRIES: usize = 64;
+const MAX_TRIES: usize = 64;
 
 /// Takes a line apart at its spaces. Single quotes keep everything, double quotes everything but `\"` and `\\`, a
 /// backslash outside of quotes the next character. A JSON object or array is kept as it is where a word begins, and
@@ -22,7 +22,7 @@ pub(crate) fn split_words(line: &str) -> Result<Vec<String>, UsageError> {
     while let Some(c) = rest.next() {
         match c {
             c if c.is_whitespace() => words.extend(word.take()),
-            '{' | '[' if not_json < MOST_TRIES && word.as_deref().is_none_or(|word| word.ends_with('=')) => {
+            '{' | '[' if not_json < MAX_TRIES && word.as_deref().is_none_or(|word| word.ends_with('=')) => {
                 let text = line.get(line.len() - rest.as_str().len() - c.len_utf8()..).unwrap_or_default();
                 let word = word.get_or_insert_default();
                 match json(text) {

@@ -23,15 +23,15 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
             Err("expected a number of seconds, or a number with ms, s, m or h, such as 90s".to_owned())
         }
         negative if negative < 0.0 => Err("must be more than 0".to_owned()),
-        seconds if seconds > LONGEST.as_secs_f64() => {
-            Err(format!("too long: at most {} h, which is a year", LONGEST.as_secs() / 3600))
+        seconds if seconds > MAX_DURATION.as_secs_f64() => {
+            Err(format!("too long: at most {} h, which is a year", MAX_DURATION.as_secs() / 3600))
         }
         seconds => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string()),
     }
 }
 
 /// The longest duration; times that are far longer could not be added to the present.
-const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// A time to wait, in seconds: at least a millisecond, since what gets no time always fails.
 pub(super) fn timeout(text: &str) -> Result<Duration, String> {

@@ -9,13 +9,13 @@ use serde_json::Value;
 use super::value::parse_value;
 
 /// References that are followed from one place; more are taken for a circle.
-const MOST_REFERENCES: usize = 16;
+const MAX_REFERENCES: usize = 16;
 
 /// How deep alternatives may be nested.
 pub(super) const DEEPEST: usize = 16;
 
 /// Schemas that one walk looks at; alternatives that refer to each other could go on for ever.
-const LONGEST_WALK: usize = 10_000;
+const MAX_STEPS: usize = 10_000;
 
 /// A walk through a schema.
 pub(super) struct SchemaWalk<'a> {
@@ -25,7 +25,7 @@ pub(super) struct SchemaWalk<'a> {
 
 impl<'a> SchemaWalk<'a> {
     pub(super) fn new(root: &'a JsonObject) -> Self {
-        Self { root, left: Cell::new(LONGEST_WALK) }
+        Self { root, left: Cell::new(MAX_STEPS) }
     }
 
     /// The schema at a place, with a reference there followed. `None` for schemas that are only `true` or `false`, for
@@ -33,7 +33,7 @@ impl<'a> SchemaWalk<'a> {
     pub(super) fn resolve(&self, schema: &'a Value) -> Option<&'a JsonObject> {
         self.left.set(self.left.get().checked_sub(1)?);
         let mut schema = schema.as_object()?;
-        for _ in 0..MOST_REFERENCES {
+        for _ in 0..MAX_REFERENCES {
             let Some(reference) = schema.get("$ref").and_then(Value::as_str) else { return Some(schema) };
             schema = lookup(self.root, reference)?;
         }
@@ -125,10 +125,10 @@ pub(super) fn types(schema: &JsonObject) -> Vec<&str> {
 }
 
 /// Members of an `enum` that are named; of longer ones, so many.
-const MOST_MEMBERS: usize = 12;
+const MAX_MEMBERS: usize = 12;
 
 /// Characters of a description of alternatives.
-const LONGEST: usize = 400;
+const MAX_CHARACTERS: usize = 400;
 
 /// What is expected, such as "an integer from 1 to 10" or "one of red, green".
 pub(super) fn expected(root: &JsonObject, schema: &Value) -> String {
@@ -162,21 +162,21 @@ fn at_depth<'a>(walk: &SchemaWalk<'a>, schema: &'a Value, depth: usize) -> Strin
 
 fn one_of(mut choices: Vec<String>) -> String {
     choices.dedup();
-    if choices.len() > MOST_MEMBERS {
-        choices.truncate(MOST_MEMBERS);
+    if choices.len() > MAX_MEMBERS {
+        choices.truncate(MAX_MEMBERS);
         choices.push("…".to_owned());
     }
     let text = choices.join(" or ");
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_CHARACTERS) {
         None => text,
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
     }
 }
 
 fn members(names: impl Iterator<Item = String>) -> String {
-    let mut names: Vec<String> = names.take(MOST_MEMBERS + 1).collect();
-    if names.len() > MOST_MEMBERS {
-        names.truncate(MOST_MEMBERS);
+    let mut names: Vec<String> = names.take(MAX_MEMBERS + 1).collect();
+    if names.len() > MAX_MEMBERS {
+        names.truncate(MAX_MEMBERS);
         names.push("…".to_owned());
     }
     names.join(", ")

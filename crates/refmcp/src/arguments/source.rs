@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 
 /// The most bytes of one file.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// Reads the values that are not on the command line.
 pub(crate) struct ValueSource<'a> {
@@ -50,9 +50,9 @@ impl<'a> ValueSource<'a> {
 
 fn bounded(input: &mut dyn Read) -> io::Result<String> {
     let mut text = String::new();
-    input.take(MOST_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(io::Error::other(format!("longer than {MOST_BYTES} bytes")));
+    input.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_FILE_BYTES {
+        return Err(io::Error::other(format!("longer than {MAX_FILE_BYTES} bytes")));
     }
     Ok(text)
 }

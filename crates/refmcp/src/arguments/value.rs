@@ -33,8 +33,8 @@ fn items_schema<'a>(walk: &SchemaWalk<'a>, schema: &'a Value, depth: usize) -> O
 
 /// A text in an error message, cut when it is long.
 fn quoted(text: &str) -> String {
-    const MOST: usize = 40;
-    match text.char_indices().nth(MOST) {
+    const MAX_CHARACTERS: usize = 40;
+    match text.char_indices().nth(MAX_CHARACTERS) {
         None => format!("{text:?}"),
         Some((at, _)) => format!("{:?}…", text.get(..at).unwrap_or_default()),
     }

@@ -31,7 +31,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use super::subscriptions::{ACKNOWLEDGED_WITHIN, Wants};
+use super::subscriptions::{ACKNOWLEDGE_TIMEOUT, Wants};
 use super::upstream::{FrontServer, Upstream};
 
 /// Bytes of the longest message.
@@ -39,7 +39,7 @@ pub(super) const MAX_MESSAGE_SIZE: usize = 64 << 20;
 /// How often one call may ask the client: a server that samples in a loop is none that never ends.
 const MAX_ROUNDS: u32 = 1000;
 /// How long all connections may take to end in order.
-const CLOSED_WITHIN: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where the server behind is, and how it is connected.
 pub(crate) struct Target {
@@ -260,7 +260,7 @@ impl Gateway {
         if *slot.subscribing.borrow() > 0 {
             let mut subscribing = slot.subscribing.subscribe();
             // A server that does not acknowledge holds back no call for longer.
-            let _ = timeout(ACKNOWLEDGED_WITHIN, subscribing.wait_for(|count| *count == 0)).await;
+            let _ = timeout(ACKNOWLEDGE_TIMEOUT, subscribing.wait_for(|count| *count == 0)).await;
         }
         if let Some(level) = call.log_level().filter(|_| !is_stateless) {
             let level = slot.wants.lower_level(level);
@@ -292,7 +292,7 @@ impl Gateway {
             self.0.closing.spawn(async move { upstream.close().await });
         }
         self.0.closing.close();
-        if timeout(CLOSED_WITHIN, self.0.closing.wait()).await.is_err() {
+        if timeout(CLOSE_TIMEOUT, self.0.closing.wait()).await.is_err() {
             tracing::info!("not all connections to the server have ended in time");
         }
     }

@@ -34,10 +34,10 @@ pub(crate) use gateway::Target;
 pub(crate) use stdio::serve_stdio;
 
 /// Sessions of all clients: each may be a process.
-const MOST_SESSIONS: usize = 256;
-const MOST_CONNECTIONS: usize = 1024;
+const MAX_SESSIONS: usize = 256;
+const MAX_CONNECTIONS: usize = 1024;
 /// How long exchanges may go on once the bridge is told to stop.
-const STOPPED_WITHIN: Duration = Duration::from_secs(2);
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Serves clients that come over a listener, until it is told to stop.
 pub(crate) async fn serve_listener(
@@ -57,7 +57,7 @@ pub(crate) async fn serve_listener(
     let endpoint = Endpoint::builder(gateway.server(&facts)?).options(options).build();
     drop(upstream);
     front.announce(&at);
-    endpoint.serve(listener, stop.clone(), STOPPED_WITHIN).await;
+    endpoint.serve(listener, stop.clone(), STOP_TIMEOUT).await;
     gateway.close().await;
     Ok(())
 }
@@ -100,8 +100,8 @@ impl Front<'_> {
             max_message_size: gateway::MAX_MESSAGE_SIZE,
             stream_bytes: 2 * gateway::MAX_MESSAGE_SIZE,
             session_bytes: 4 * gateway::MAX_MESSAGE_SIZE,
-            max_connections: MOST_CONNECTIONS,
-            max_sessions: MOST_SESSIONS,
+            max_connections: MAX_CONNECTIONS,
+            max_sessions: MAX_SESSIONS,
             require_version: false,
             require_accept: false,
             serve_duplicate_ids: true,

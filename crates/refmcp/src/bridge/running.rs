@@ -21,14 +21,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::params::forwarded_params;
-use super::upstream::{ANSWER_WITHIN, HELD_FOR, INBOX, NEXT, Upstream};
+use super::upstream::{HOLD_TIMEOUT, INBOX, NEXT, RESPONSE_TIMEOUT, Upstream};
 
 /// How long a call may take. The client of the gateway decides, by cancelling it or by leaving.
-const CALL_WITHIN: Duration = Duration::from_secs(30 * 24 * 3600);
+const CALL_TIMEOUT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long the answer of the client may take to be sent to the server.
-const SENT_WITHIN: Duration = Duration::from_secs(1);
+const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 /// Calls that wait for the client.
-const MOST_PARKED: usize = 1024;
+const MAX_PARKED: usize = 1024;
 
 /// Something that happens to a call while it is forwarded.
 pub(super) enum CallEvent {
@@ -90,14 +90,14 @@ impl Upstream {
 
     fn start(self: &Arc<Self>, call: &Call) -> Result<Box<Running>, RpcError> {
         let client = self.client().ok_or_else(|| RpcError::internal("the server is not connected"))?;
-        if self.parked.lock().len() >= MOST_PARKED {
+        if self.parked.lock().len() >= MAX_PARKED {
             return Err(RpcError::internal("too many calls wait for the client"));
         }
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let (events, inbox) = mpsc::channel(INBOX);
         let (params, meta) = forwarded_params(call.params())?;
         let mut request = client.forward(call.method().name(), &params).meta(meta);
-        request = request.timeout(CALL_WITHIN).total_timeout(CALL_WITHIN);
+        request = request.timeout(CALL_TIMEOUT).total_timeout(CALL_TIMEOUT);
         if call.wants_progress() {
             let events = events.clone();
             // A client that is slow to read misses steps.
@@ -141,7 +141,7 @@ impl Upstream {
                 }
                 loop {
                     call.withdraw_input().await;
-                    sleep(SENT_WITHIN).await;
+                    sleep(SEND_TIMEOUT).await;
                 }
             };
             tokio::select! {
@@ -149,7 +149,7 @@ impl Upstream {
                 () = waiting => {}
                 // Cancelled before the engine knew that the call waits; later it says so (`drop_parked`).
                 () = call.cancelled() => {}
-                () = sleep(ANSWER_WITHIN) => {}
+                () = sleep(RESPONSE_TIMEOUT) => {}
             }
             if let Some(upstream) = upstream.upgrade() {
                 upstream.parked.lock().remove(&number);
@@ -183,7 +183,7 @@ impl Running {
             let sent = upstream.as_ref().and_then(|upstream| upstream.client()).map(Client::response_sent);
             // The server may have withdrawn it. Otherwise it gets the answer before the call, which may need it.
             if let (Ok(()), Some(sent)) = (question.reply.send(answer), sent)
-                && timeout(SENT_WITHIN, sent).await.is_err()
+                && timeout(SEND_TIMEOUT, sent).await.is_err()
             {
                 tracing::debug!("an answer was not sent in time");
             }
@@ -281,7 +281,7 @@ impl Drop for Running {
             // Servers go on with cancelled calls: what they request for one must not reach another client.
             let (number, upstream) = (self.number, self.upstream.clone());
             runtime.spawn(async move {
-                sleep(HELD_FOR).await;
+                sleep(HOLD_TIMEOUT).await;
                 upstream.upgrade().map(|upstream| upstream.calls.lock().remove(&number))
             });
         } else {

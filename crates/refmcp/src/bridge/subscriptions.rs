@@ -15,9 +15,9 @@ use tokio_util::task::AbortOnDropHandle;
 use super::upstream::Upstream;
 
 /// The pause before a `subscriptions/listen` that the server has ended is sent again.
-const LISTEN_AGAIN: Duration = Duration::from_secs(1);
+const LISTEN_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// How long calls wait for a subscription that was requested before them.
-pub(super) const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
+pub(super) const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What the clients of one connection want to hear of.
 #[derive(Default)]
@@ -111,7 +111,7 @@ impl Upstream {
     }
 
     /// Subscribes to what clients want now, and to nothing else. Returns once the server has acknowledged it, or after
-    /// [`ACKNOWLEDGED_WITHIN`].
+    /// [`ACKNOWLEDGE_TIMEOUT`].
     pub(super) async fn subscribe(&self) {
         let Some(client) = self.client() else { return };
         let mut subscribed = self.subscribed.lock().await;
@@ -158,7 +158,7 @@ impl Upstream {
             return;
         }
         *stream = Some(AbortOnDropHandle::new(tokio::spawn(listen_on(client, filter, before))));
-        if timeout(ACKNOWLEDGED_WITHIN, acknowledged).await.is_err() {
+        if timeout(ACKNOWLEDGE_TIMEOUT, acknowledged).await.is_err() {
             tracing::debug!("the server has not acknowledged a subscription in time");
         }
     }
@@ -191,7 +191,7 @@ async fn listen_on(client: Client, filter: SubscriptionFilter, before: Option<Ab
             Err(fault) => tracing::debug!("a subscription is requested again: {fault}"),
             Ok(_) => {}
         }
-        sleep(LISTEN_AGAIN).await;
+        sleep(LISTEN_RETRY_DELAY).await;
         listening = client.listen(&filter).into_future();
     }
 }

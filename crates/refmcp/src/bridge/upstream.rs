@@ -22,12 +22,12 @@ use super::running::{CallEvent, Parked, Question};
 use super::subscriptions::{Subscribed, Wants};
 
 /// How long the client may take to answer, and how long a call is kept for it meanwhile.
-pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(900);
+pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(900);
 /// How long a request of the server waits for a call that can carry it to the client, and how long a server that many
 /// clients share may go on with a cancelled call.
-pub(super) const HELD_FOR: Duration = Duration::from_secs(60);
+pub(super) const HOLD_TIMEOUT: Duration = Duration::from_secs(60);
 /// Requests of the server that wait for a call.
-const MOST_HELD: usize = 16;
+const MAX_HELD: usize = 16;
 /// Notifications that wait to be passed on: for one call, and for the session.
 pub(super) const INBOX: usize = 1024;
 
@@ -224,14 +224,14 @@ impl Upstream {
             upstream.place_or_refuse(call, Question { key, request, reply, taken: Some(taken) })
         };
         // A call that waits for the client takes it once the client has answered.
-        let within = if is_held { HELD_FOR } else { ANSWER_WITHIN };
+        let within = if is_held { HOLD_TIMEOUT } else { RESPONSE_TIMEOUT };
         tokio::select! {
             // A refusal comes at once.
             biased;
             answered = &mut answered => return answered.map_err(|_| gone())?,
             taken = timeout(within, is_taken) => drop(taken.map_err(late)?),
         }
-        timeout(ANSWER_WITHIN, answered).await.map_err(late)?.map_err(|_| gone())?
+        timeout(RESPONSE_TIMEOUT, answered).await.map_err(late)?.map_err(|_| gone())?
     }
 
     /// Gives a request to its call, to the oldest that can carry it, or to the next one: `true` when it waits for that.
@@ -259,7 +259,7 @@ impl Upstream {
         held.retain(|question| !question.reply.is_closed());
         let why = if self.is_shared {
             "several clients share this connection, and it cannot be told whose call this request is for"
-        } else if held.len() >= MOST_HELD {
+        } else if held.len() >= MAX_HELD {
             "too many requests wait for the client"
         } else {
             held.push_back(question);

@@ -17,7 +17,7 @@ pub(crate) use shells::script;
 pub(crate) use values::of_schema;
 
 /// The most candidates that are printed.
-pub(crate) const MOST: usize = 500;
+pub(crate) const MAX_CANDIDATES: usize = 500;
 
 /// The most columns of a description.
 const DESCRIPTION: usize = 80;
@@ -70,17 +70,17 @@ impl Candidates {
 /// How long a server is waited for after a press of the tab key.
 const TIMEOUT: Duration = Duration::from_millis(1500);
 
-/// The variable with the number of seconds instead, up to [`LONGEST_TIMEOUT`].
+/// The variable with the number of seconds instead, up to [`MAX_TIMEOUT`].
 const TIMEOUT_VARIABLE: &str = "REFMCP_COMPLETION_TIMEOUT";
 
-const LONGEST_TIMEOUT: f64 = 60.0;
+const MAX_TIMEOUT: f64 = 60.0;
 
 /// How much longer the process may take in all, such as for a file that another process has locked.
 const MARGIN: Duration = Duration::from_millis(1500);
 
 fn timeout() -> Duration {
     let seconds = std::env::var(TIMEOUT_VARIABLE).ok().and_then(|text| text.parse::<f64>().ok());
-    let seconds = seconds.filter(|seconds| (0.0..=LONGEST_TIMEOUT).contains(seconds));
+    let seconds = seconds.filter(|seconds| (0.0..=MAX_TIMEOUT).contains(seconds));
     seconds.map_or(TIMEOUT, Duration::from_secs_f64)
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn run(shell: CompletionShell, words: &[OsString]) {
     let mut found = candidates(&line);
     found.words.retain(|word| word.text.starts_with(&line.last) && is_harmless(&word.text));
     found.words.dedup_by(|one, other| one.text == other.text);
-    found.words.truncate(MOST);
+    found.words.truncate(MAX_CANDIDATES);
     // A shell that reads no more has no use for the rest.
     let _ = print(answer(shell, &line, &found).as_bytes());
 }

@@ -35,9 +35,9 @@ use crate::signals::Signals;
 use crate::ui::output::print;
 
 /// Connections of clients; more wait to be accepted.
-const MOST_CONNECTIONS: usize = 512;
+const MAX_CONNECTIONS: usize = 512;
 /// How long the head of a request may take.
-const HEAD_WITHIN: Duration = Duration::from_secs(30);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -100,7 +100,7 @@ fn announce(at: SocketAddr, path: &str) {
 }
 
 async fn accept(listener: TcpListener, relay: Arc<HttpRelay>) {
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     // The semaphore is never closed.
     while let Ok(place) = places.clone().acquire_owned().await {
         match listener.accept().await {
@@ -138,7 +138,7 @@ impl HttpRelay {
             async move { Ok::<_, Infallible>(connection.answer(request).await) }
         });
         let mut builder = server::conn::http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN);
+        builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
         // Names and the absence of a date are the server's.
         builder.preserve_header_case(true).auto_date_header(false);
         let served = builder.serve_connection(TokioIo::new(stream), service).with_upgrades().await;

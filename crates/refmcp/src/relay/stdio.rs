@@ -19,7 +19,7 @@ use crate::args::{ExitError, ExitReason};
 
 /// How long output may still come once the server has ended: what a process that it left behind holds open is not
 /// waited for.
-const DRAINED_WITHIN: Duration = Duration::from_millis(500);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Starts the server, passes bytes on until it ends, and ends like it.
 pub(super) async fn run(words: &[String], observer: Arc<dyn Observer>) -> Result<ExitReason> {
@@ -39,7 +39,7 @@ pub(super) async fn run(words: &[String], observer: Arc<dyn Observer>) -> Result
     let exited = CancellationToken::new();
     let drained = || async {
         exited.cancelled().await;
-        sleep(DRAINED_WITHIN).await;
+        sleep(DRAIN_TIMEOUT).await;
     };
     let sending = pass(from_client, stdin, tap(Direction::Sent, Content::lines()), std::future::pending);
     let receiving = pass(stdout, to_client, tap(Direction::Received, Content::lines()), drained);

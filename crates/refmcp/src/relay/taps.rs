@@ -7,7 +7,7 @@ use refmcp_client::redact;
 use refmcp_proto::frame::{Line, LineDecoder, SseDecoder, SseItem};
 
 /// Bytes of a message that is shown; longer ones pass unseen.
-pub(super) const MOST_SHOWN: usize = 4 << 20;
+pub(super) const MAX_SHOWN: usize = 4 << 20;
 
 /// Sees the bytes of one direction. What is left at the end is told as it is dropped.
 pub(super) struct Tap {
@@ -34,11 +34,11 @@ pub(super) enum Content {
 
 impl Content {
     pub(super) fn lines() -> Self {
-        Self::Lines(LineDecoder::new(MOST_SHOWN))
+        Self::Lines(LineDecoder::new(MAX_SHOWN))
     }
 
     pub(super) fn events() -> Self {
-        Self::Events(SseDecoder::new(MOST_SHOWN))
+        Self::Events(SseDecoder::new(MAX_SHOWN))
     }
 
     pub(super) fn whole(encoding: Option<String>) -> Self {
@@ -61,7 +61,7 @@ impl Tap {
                 }
             }
             Content::Whole { kept, is_too_long, .. } => {
-                *is_too_long |= kept.len() + bytes.len() > MOST_SHOWN;
+                *is_too_long |= kept.len() + bytes.len() > MAX_SHOWN;
                 if *is_too_long {
                     *kept = Vec::new();
                 } else {
@@ -172,7 +172,7 @@ impl Frames {
         if !self.is_data {
             return;
         }
-        if self.message.len() + payload.len() > MOST_SHOWN {
+        if self.message.len() + payload.len() > MAX_SHOWN {
             self.why_unseen = Some(TOO_LONG);
         }
         if self.why_unseen.is_none() {
@@ -254,8 +254,8 @@ mod tests {
     #[test]
     fn what_is_compressed_or_too_long_is_told_and_the_rest_is_read() {
         let mut long = vec![0x81, 127];
-        long.extend((MOST_SHOWN as u64 + 1).to_be_bytes());
-        long.extend(vec![b'x'; MOST_SHOWN + 1]);
+        long.extend((MAX_SHOWN as u64 + 1).to_be_bytes());
+        long.extend(vec![b'x'; MAX_SHOWN + 1]);
         let rest = [0xc1, 1, b'?', 0x81, 1, b'a'];
         assert_eq!(shown(&[&long, &rest]), [Err(TOO_LONG), Err("compressed"), Ok("a".to_owned())]);
     }

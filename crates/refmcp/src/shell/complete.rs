@@ -14,10 +14,10 @@ use super::servers::ServerRegistry;
 use crate::args::{CompletionReference, ListKind, split_words};
 use crate::arguments::{all_fields, prompt_schema, template_schema};
 use crate::command::client::requests::reference;
-use crate::completion::{Candidate, MOST, is_harmless, of_schema};
+use crate::completion::{Candidate, MAX_CANDIDATES, is_harmless, of_schema};
 
 /// How long Tab waits for a server.
-const PATIENCE: Duration = Duration::from_millis(500);
+const COMPLETION_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What could stand in place of the last word.
 #[derive(Debug, Default, PartialEq)]
@@ -44,7 +44,7 @@ pub(super) struct Ask {
 
 /// How the line may go on at this place.
 pub(super) async fn complete(line: &str, position: usize, registry: &ServerRegistry) -> (usize, Vec<Pair>) {
-    let until = tokio::time::Instant::now() + PATIENCE;
+    let until = tokio::time::Instant::now() + COMPLETION_TIMEOUT;
     let catalogs = tokio::time::timeout_at(until, registry.catalogs()).await.unwrap_or_default();
     let mut found = suggest(line.get(..position).unwrap_or(line), &catalogs);
     if let Some(ask) = &found.ask {
@@ -58,7 +58,7 @@ pub(super) async fn complete(line: &str, position: usize, registry: &ServerRegis
     }
     // What servers suggest is put onto the line and shown as it is, so nothing may be in it that does something.
     let words = found.words.into_iter().filter(|word| is_harmless(&word.text));
-    (found.start, words.take(MOST).map(pair).collect())
+    (found.start, words.take(MAX_CANDIDATES).map(pair).collect())
 }
 
 /// What a server would complete an argument with.
@@ -248,7 +248,7 @@ fn files(before: &str, prefix: &str) -> Vec<Candidate> {
     let Ok(entries) = std::fs::read_dir(place) else { return Vec::new() };
     let mut words: Vec<Candidate> = entries
         .flatten()
-        .take(MOST)
+        .take(MAX_CANDIDATES)
         .filter_map(|entry| {
             let file = entry.file_name().into_string().ok()?;
             let is_wanted = file.starts_with(name) && (name.starts_with('.') || !file.starts_with('.'));

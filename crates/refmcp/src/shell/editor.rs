@@ -20,10 +20,10 @@ use super::notices::Above;
 use crate::command::client::Person;
 
 /// Bytes of one line of a script.
-const LONGEST_LINE: usize = 1 << 20;
+const MAX_LINE: usize = 1 << 20;
 
 /// How many lines are shown before it is asked whether to go on.
-const MOST_SUGGESTIONS: usize = 200;
+const MAX_SUGGESTIONS: usize = 200;
 
 /// What came of asking for a line.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ fn editor(complete: Complete, history: &Mutex<History>) -> rustyline::Result<Edi
     let config = Config::builder()
         .behavior(behavior)
         .completion_type(CompletionType::List)
-        .completion_prompt_limit(MOST_SUGGESTIONS)
+        .completion_prompt_limit(MAX_SUGGESTIONS)
         .completion_show_all_if_ambiguous(true)
         .history_ignore_dups(true)?
         .history_ignore_space(true)
@@ -149,11 +149,11 @@ fn understood(read: rustyline::Result<String>) -> Typed {
 
 fn read_plain() -> Typed {
     let mut bytes = Vec::new();
-    let limit = LONGEST_LINE as u64 + 1;
+    let limit = MAX_LINE as u64 + 1;
     match io::stdin().lock().take(limit).read_until(b'\n', &mut bytes) {
         Ok(0) => return Typed::End,
-        Ok(length) if length > LONGEST_LINE => {
-            return Typed::Fault(format!("a line of more than {LONGEST_LINE} bytes"));
+        Ok(length) if length > MAX_LINE => {
+            return Typed::Fault(format!("a line of more than {MAX_LINE} bytes"));
         }
         Ok(_) => {}
         Err(fault) => return Typed::Fault(fault.to_string()),

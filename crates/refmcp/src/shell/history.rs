@@ -13,10 +13,10 @@ use crate::ui::redact::masked;
 const FILE: &str = "history";
 
 /// Lines that are kept.
-const MOST: usize = 1000;
+const MAX_LINES: usize = 1000;
 
 /// Bytes of a line that is kept; longer ones are only for this session.
-const LONGEST: usize = 4096;
+const MAX_LINE_BYTES: usize = 4096;
 
 /// Lines that were typed, oldest first.
 #[derive(Debug, Default)]
@@ -64,7 +64,7 @@ impl History {
             return;
         }
         push(&mut self.lines, line);
-        let Some(folder) = self.folder.as_ref().filter(|_| line.len() <= LONGEST) else { return };
+        let Some(folder) = self.folder.as_ref().filter(|_| line.len() <= MAX_LINE_BYTES) else { return };
         let Some(line) = self.harmless(line) else { return };
         if let Err(fault) = keep(folder, &line) {
             // Once is enough: what was typed before does not come back, and the rest works without.
@@ -76,7 +76,7 @@ impl History {
 
 fn push(lines: &mut VecDeque<String>, line: &str) {
     lines.push_back(line.to_owned());
-    while lines.len() > MOST {
+    while lines.len() > MAX_LINES {
         lines.pop_front();
     }
 }
@@ -117,7 +117,7 @@ fn read(folder: &StateFolder) -> VecDeque<String> {
     // Lines go to the terminal as they are, so nothing may be in them that could not have been typed.
     let harmless = |line: &&str| !line.is_empty() && !line.chars().any(char::is_control);
     let lines: Vec<&str> = content.lines().filter(harmless).collect();
-    lines.iter().skip(lines.len().saturating_sub(MOST)).map(|line| (*line).to_owned()).collect()
+    lines.iter().skip(lines.len().saturating_sub(MAX_LINES)).map(|line| (*line).to_owned()).collect()
 }
 
 #[cfg(test)]
@@ -181,13 +181,13 @@ mod tests {
     #[test]
     fn what_is_kept_has_an_end() {
         let folder = tempfile::tempdir().unwrap();
-        let before: String = (0..MOST).map(|number| format!("line {number}\n")).collect();
+        let before: String = (0..MAX_LINES).map(|number| format!("line {number}\n")).collect();
         std::fs::write(folder.path().join(FILE), before).unwrap();
         let mut history = at(folder.path());
         history.add("the newest");
-        history.add(&"x".repeat(LONGEST + 1));
+        history.add(&"x".repeat(MAX_LINE_BYTES + 1));
         let lines = kept(folder.path());
-        assert_eq!((lines.len(), lines[0].as_str()), (MOST, "line 1"));
+        assert_eq!((lines.len(), lines[0].as_str()), (MAX_LINES, "line 1"));
         assert_eq!(lines.last().unwrap(), "the newest");
     }
 

@@ -12,12 +12,12 @@ use tokio::sync::{broadcast, watch};
 use super::catalog::Catalog;
 use super::notices::Notices;
 use super::servers::{Outage, ServerRegistry, ServerState};
-use crate::command::client::watch::{LASTED, answers, describe, filter, is_stateless};
+use crate::command::client::watch::{MIN_STREAM_DURATION, answers, describe, filter, is_stateless};
 use crate::ui::text::one_line;
 
 /// How long to wait before listening anew: at first, and at most.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MIN_BACKOFF: Duration = Duration::from_secs(1);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
 
 /// The resources whose changes are of interest.
 type Subscriptions = watch::Receiver<BTreeSet<String>>;
@@ -123,7 +123,7 @@ impl ServerMonitor {
     /// Where there is no session: listens for changes of the lists and of the resources that are of interest. When the
     /// server cannot be reached that is told at once, and it is tried again until it can.
     async fn listen(&self, mut subscriptions: Subscriptions) {
-        let mut pause = FIRST_PAUSE;
+        let mut pause = MIN_BACKOFF;
         while is_stateless(&self.client) {
             let uris = subscriptions.borrow_and_update().iter().cloned().collect();
             let since = Instant::now();
@@ -131,9 +131,9 @@ impl ServerMonitor {
                 ended = self.client.listen(&filter(uris)) => ended.map(drop),
                 Ok(()) = subscriptions.changed() => continue,
             };
-            let lasted = since.elapsed() >= LASTED;
+            let lasted = since.elapsed() >= MIN_STREAM_DURATION;
             if lasted {
-                pause = FIRST_PAUSE;
+                pause = MIN_BACKOFF;
             }
             let again = match &ended {
                 Err(Error::Call(CallError::Transport(
@@ -152,7 +152,7 @@ impl ServerMonitor {
             }
             let changed = if again {
                 let waited = tokio::time::timeout(pause, subscriptions.changed()).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                pause = (pause * 2).min(MAX_BACKOFF);
                 waited.unwrap_or(Ok(()))
             } else {
                 // It listens again when there is something else to listen for.

@@ -18,10 +18,10 @@ use crate::ui::progress::Bars;
 use crate::ui::redact::masked;
 
 /// Texts that wait to be shown; more are counted and left out.
-const MOST_WAITING: usize = 1024;
+const MAX_WAITING: usize = 1024;
 
 /// How long to wait for what was said to be shown.
-const PATIENCE: Duration = Duration::from_millis(500);
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Prints above a line that is being typed.
 pub(super) type Above = Box<dyn ExternalPrinter + Send>;
@@ -53,7 +53,7 @@ enum Notice {
 impl Notices {
     /// Starts to show.
     pub(super) fn start(bars: Bars) -> Result<Self> {
-        let (waiting, texts) = sync_channel(MOST_WAITING);
+        let (waiting, texts) = sync_channel(MAX_WAITING);
         let notices =
             Self { waiting, left_out: Arc::default(), typing: Arc::default(), above: Arc::default() };
         let (typing, left_out, above) =
@@ -96,7 +96,7 @@ impl Notices {
         let (shown, all_shown) = oneshot::channel();
         if self.waiting.try_send(Notice::Shown(shown)).is_ok() {
             // It is shown later otherwise.
-            let _ = tokio::time::timeout(PATIENCE, all_shown).await;
+            let _ = tokio::time::timeout(FLUSH_TIMEOUT, all_shown).await;
         }
     }
 }
@@ -160,7 +160,7 @@ mod tests {
         notices.show_by(Box::new(Slow { go, printed }));
         notices.typing().store(true, Ordering::SeqCst);
         // One may be on its way to be printed; the others beyond the limit are left out.
-        for number in 0..MOST_WAITING + 10 {
+        for number in 0..MAX_WAITING + 10 {
             notices.say(format!("{number}\n"));
         }
         drop(let_go);

@@ -19,10 +19,10 @@ use crate::ui::terminal::{AskError, Terminal};
 use crate::ui::text::one_line;
 
 /// How long to wait for a server to say what a variable could be.
-const PATIENCE: Duration = Duration::from_millis(500);
+const COMPLETION_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Values that are offered for a variable.
-const MOST_VALUES: usize = 20;
+const MAX_VALUES: usize = 20;
 
 async fn read(server: &Connected, uri: &str) -> Result<()> {
     server.with_hint(requests::read(&server.session, uri)).await
@@ -107,8 +107,9 @@ impl Shell {
                 prefix: String::new(),
                 context: known.clone().into_iter().collect(),
             };
-            let offered =
-                tokio::time::timeout(PATIENCE, values(&ask, &self.registry)).await.unwrap_or_default();
+            let offered = tokio::time::timeout(COMPLETION_TIMEOUT, values(&ask, &self.registry))
+                .await
+                .unwrap_or_default();
             let name = variable.name.clone();
             match self.person.ask(move |terminal| ask_for(terminal, &name, &offered)).await {
                 Some(Ok(value)) => drop(known.insert(variable.name.clone(), value)),
@@ -151,13 +152,13 @@ impl Shell {
 
 /// Asks for the value of a variable: one of those that the server catalogs, by its number, or any other.
 fn ask_for(terminal: &mut Terminal, name: &str, offered: &[String]) -> Result<String, AskError> {
-    for (number, value) in (1..).zip(offered.iter().take(MOST_VALUES)) {
+    for (number, value) in (1..).zip(offered.iter().take(MAX_VALUES)) {
         terminal.say(&format!("  {number:>2}  {}", one_line(value)))?;
     }
     loop {
         let typed = terminal.line(name)?;
         let by_number = typed.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-        let chosen = by_number.filter(|index| *index < MOST_VALUES).and_then(|index| offered.get(index));
+        let chosen = by_number.filter(|index| *index < MAX_VALUES).and_then(|index| offered.get(index));
         match chosen {
             Some(value) => return Ok(value.clone()),
             None if typed.is_empty() => terminal.say("Please answer, or give up with ctrl-c.")?,

@@ -21,7 +21,7 @@ use crate::args::{ExitReason, ListKind, OutputFormat, SharedOptions, Target, Usa
 use crate::command::auth;
 use crate::command::client::extra_methods::ExtraMethods;
 use crate::command::client::output::{Printer, write};
-use crate::command::client::watch::{ANSWERS_WITHIN, answers};
+use crate::command::client::watch::{PING_TIMEOUT, answers};
 use crate::command::client::{Person, Session, call, fault, list, models, requests, root};
 use crate::ui::progress::Bars;
 use crate::ui::redact::masked;
@@ -404,7 +404,7 @@ async fn condition(entry: &Entry) -> (&'static str, Option<String>) {
     match answers(server.client()).await {
         Ok(()) => ("connected", None),
         Err(Some(why)) => ("unreachable", Some(masked(&server.outage.why().unwrap_or(why)).into_owned())),
-        Err(None) => ("unresponsive", Some(format!("no answer within {} s", ANSWERS_WITHIN.as_secs()))),
+        Err(None) => ("unresponsive", Some(format!("no answer within {} s", PING_TIMEOUT.as_secs()))),
     }
 }
 

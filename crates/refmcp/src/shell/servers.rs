@@ -16,7 +16,7 @@ use crate::command::client::{Session, fault};
 use crate::ui::suggest::choices;
 
 /// How long to wait for what a server catalogs to be known.
-const PATIENCE: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// All servers of the session; clones share them.
 #[derive(Debug, Clone, Default)]
@@ -252,7 +252,7 @@ impl ServerRegistry {
     /// What all servers catalog; those that are slow to say so are waited for.
     pub(super) async fn catalogs(&self) -> Catalogs {
         let mut catalogs = Catalogs { used: self.used(), ..Catalogs::default() };
-        let until = tokio::time::Instant::now() + PATIENCE;
+        let until = tokio::time::Instant::now() + CLOSE_TIMEOUT;
         for entry in self.entries() {
             match entry.state {
                 ServerState::Connected(connected) => {

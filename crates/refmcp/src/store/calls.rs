@@ -17,13 +17,13 @@ use super::timestamp::rfc3339;
 const FILES: [&str; 2] = ["calls.jsonl", "calls.earlier.jsonl"];
 
 /// Bytes of a file after which the next is begun.
-const LONGEST_FILE: u64 = 8 << 20;
+const MAX_FILE: u64 = 8 << 20;
 
 /// Bytes of the arguments of one call; longer ones are left out.
-const LONGEST_ARGUMENTS: usize = 16 << 10;
+const MAX_ARGUMENTS: usize = 16 << 10;
 
 /// Characters of any other text of a call.
-const LONGEST_TEXT: usize = 1000;
+const MAX_TEXT: usize = 1000;
 
 /// A call that was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,7 +91,7 @@ impl CallEntry {
             time: rfc3339(began),
             target: shortened(target),
             tool: shortened(tool),
-            arguments: if length > LONGEST_ARGUMENTS {
+            arguments: if length > MAX_ARGUMENTS {
                 json!({"…": format!("{length} bytes")})
             } else {
                 arguments
@@ -111,7 +111,7 @@ impl CallEntry {
 }
 
 fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LONGEST_TEXT) {
+    match text.char_indices().nth(MAX_TEXT) {
         None => text.to_owned(),
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
     }
@@ -119,7 +119,7 @@ fn shortened(text: &str) -> String {
 
 /// Adds a call.
 pub(crate) fn append(folder: &StateFolder, entry: &CallEntry) -> Result<()> {
-    append_within(folder, entry, LONGEST_FILE)
+    append_within(folder, entry, MAX_FILE)
 }
 
 fn append_within(folder: &StateFolder, entry: &CallEntry, longest: u64) -> Result<()> {
@@ -196,11 +196,11 @@ mod tests {
     #[test]
     fn arguments_can_be_masked_and_are_never_long() {
         assert_eq!(entry("a", true).arguments, json!({"key": "***", "n": "***"}));
-        let long = json!({"text": "x".repeat(LONGEST_ARGUMENTS)});
+        let long = json!({"text": "x".repeat(MAX_ARGUMENTS)});
         let long = long.as_object().unwrap();
         let entry = CallEntry::new(UNIX_EPOCH, "t", "a", long, false, Outcome::Ok, Duration::ZERO);
         assert_eq!(entry.arguments, json!({"…": "16395 bytes"}));
-        assert_eq!(entry.detail(&"ä".repeat(5000)).detail.unwrap().chars().count(), LONGEST_TEXT + 1);
+        assert_eq!(entry.detail(&"ä".repeat(5000)).detail.unwrap().chars().count(), MAX_TEXT + 1);
     }
 
     #[test]

@@ -13,10 +13,10 @@ use crate::args::sha256_hex;
 const FILE: &str = "installs.json";
 
 /// Changes that are kept; of more, the oldest go.
-const MOST: usize = 200;
+const MAX_CHANGES: usize = 200;
 
 /// Bytes of all changes that are kept.
-const MOST_BYTES: usize = 8 << 20;
+const MAX_BYTES: usize = 8 << 20;
 
 /// A change of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -164,7 +164,7 @@ fn save(folder: &StateFolder, changes: &mut Vec<Change>) -> Result<()> {
         edits.map(|edit| edit.text.len()).sum::<usize>() + change.file.as_os_str().len()
     };
     let mut bytes: usize = changes.iter().map(size).sum();
-    while changes.len() > MOST || (bytes > MOST_BYTES && changes.len() > 1) {
+    while changes.len() > MAX_CHANGES || (bytes > MAX_BYTES && changes.len() > 1) {
         bytes -= size(&changes.remove(0));
     }
     folder.replace(FILE, &serde_json::to_vec(changes).context("cannot write down the change")?)
@@ -244,10 +244,11 @@ mod tests {
     fn only_so_many_are_kept() {
         let temporary = tempfile::tempdir().unwrap();
         let folder = StateFolder::at(temporary.path());
-        let mut many: Vec<Change> = (0..MOST + 1).map(|number| change(None, &number.to_string())).collect();
+        let mut many: Vec<Change> =
+            (0..MAX_CHANGES + 1).map(|number| change(None, &number.to_string())).collect();
         save(&folder, &mut many).unwrap();
-        assert_eq!(load(&folder).unwrap().len(), MOST);
-        let long = "x".repeat(MOST_BYTES / 2 + 1);
+        assert_eq!(load(&folder).unwrap().len(), MAX_CHANGES);
+        let long = "x".repeat(MAX_BYTES / 2 + 1);
         let mut long: Vec<Change> = ["1", "2"].map(|after| change(Some(&long), after)).to_vec();
         save(&folder, &mut long).unwrap();
         assert_eq!(load(&folder).unwrap().len(), 1);

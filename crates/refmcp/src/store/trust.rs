@@ -16,7 +16,7 @@ use crate::args::sha256_hex;
 const FILE: &str = "trust.json";
 
 /// Decisions that are kept.
-const MOST: usize = 10_000;
+const MAX_DECISIONS: usize = 10_000;
 
 /// Everything that has been decided.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -212,8 +212,8 @@ pub(crate) fn decide(folder: &StateFolder, subject: Subject, decision: Decision)
     let _locked = folder.lock()?;
     let mut trust = Trust::load(folder)?;
     trust.forget(&subject);
-    if trust.servers.len() + trust.tools.len() >= MOST {
-        bail!("there are {MOST} decisions already; revoke some");
+    if trust.servers.len() + trust.tools.len() >= MAX_DECISIONS {
+        bail!("there are {MAX_DECISIONS} decisions already; revoke some");
     }
     let time = rfc3339(SystemTime::now());
     match subject {

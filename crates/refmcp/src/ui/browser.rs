@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use url::Url;
 
 /// Bytes of the longest address that is opened: no system hands more to a program.
-const LONGEST: usize = 16 << 10;
+const MAX_URL_BYTES: usize = 16 << 10;
 
 /// Opens a page in the user's browser: by the program in `BROWSER`, or else by what the system has for it.
 pub(crate) fn open_url(page: &Url) -> io::Result<()> {
@@ -40,7 +40,7 @@ fn start(opener: &[OsString], page: &Url) -> io::Result<Child> {
     if !matches!(page.scheme(), "http" | "https") {
         return Err(refused("only http and https are opened"));
     }
-    if page.as_str().len() > LONGEST {
+    if page.as_str().len() > MAX_URL_BYTES {
         return Err(refused("the address is too long to be opened"));
     }
     let (program, before) = opener

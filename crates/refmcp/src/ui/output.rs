@@ -15,7 +15,7 @@ static READER_LEFT: Notify = Notify::const_new();
 
 /// How often it is looked whether standard output still has a reader.
 #[cfg(unix)]
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Prints the result of a command that exchanges no messages: text for people, or one JSON document, in JSONL on one line.
 pub(crate) fn show(
@@ -82,7 +82,7 @@ async fn pipe_broken() {
         if found.is_ok() && pipe.revents().intersects(PollFlags::ERR | PollFlags::HUP) {
             return;
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(CHECK_INTERVAL).await;
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::requests::{CLOSE, Socket, initialize, session, socket, token};
 use crate::server::Server;
-use crate::support::PATIENCE;
+use crate::support::TEST_TIMEOUT;
 use crate::support::http::{Response, send};
 use crate::user::User;
 
@@ -86,7 +86,7 @@ fn a_watch_continues_with_the_next_token() {
     let lines = BufReader::new(watch.stdout.take().unwrap()).lines();
     // The receiver is gone when the test has failed.
     thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| said.send(line)));
-    let hears = |what: &str| assert_eq!(heard.recv_timeout(PATIENCE).as_deref(), Ok(what));
+    let hears = |what: &str| assert_eq!(heard.recv_timeout(TEST_TIMEOUT).as_deref(), Ok(what));
     hears("listening");
     let before = user.kept();
     hears("listening");

@@ -38,7 +38,7 @@ fn a_server_that_is_not_there() {
 fn a_server_that_goes_away_while_it_works() {
     let mut server = Server::start(&[]);
     let ways = ways(&server);
-    // Streams of sessions that broke are taken up again for a while, if they can be.
+    // Streams of sessions that broke are resumed for a while, if they can be.
     let versions = [Version::Stateless, Version::Session("2025-11-25"), Version::Session("2025-11-25")];
     let mut clients: Vec<_> =
         ways.iter().zip(versions).map(|(way, version)| Client::with(version, bridge(way))).collect();

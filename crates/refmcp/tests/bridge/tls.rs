@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::CHILD;
 use crate::listener::Listener;
-use crate::support::{Exit, PATIENCE, Process, program};
+use crate::support::{Exit, Process, TEST_TIMEOUT, program};
 
 /// A certificate for this machine in files of its own.
 struct Certificate {
@@ -64,7 +64,7 @@ fn a_connection_without_tls_does_not_block_others() {
     let certificate = Certificate::new();
     let listener = Listener::open("https://127.0.0.1:0/mcp", &certificate.options());
     let mut plain = TcpStream::connect(&listener.address).unwrap();
-    plain.set_read_timeout(Some(PATIENCE)).unwrap();
+    plain.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     plain.write_all(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut said = Vec::new();
     plain.read_to_end(&mut said).unwrap();

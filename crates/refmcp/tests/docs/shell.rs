@@ -15,7 +15,7 @@ use super::terminal::Terminal;
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// How long the output of one that was left running is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A running shell, in a folder of its own; ended when it is dropped, with everything it started.
 pub(crate) struct Shell {
@@ -129,7 +129,7 @@ impl Output {
         let begin = Instant::now();
         loop {
             let text = self.text();
-            if wanted(&text) || begin.elapsed() > PATIENCE {
+            if wanted(&text) || begin.elapsed() > TEST_TIMEOUT {
                 return text;
             }
             std::thread::sleep(Duration::from_millis(20));

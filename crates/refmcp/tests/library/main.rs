@@ -19,7 +19,7 @@ use refmcp_client::{
 };
 use refmcp_testkit::ports::free_port;
 use serde_json::json;
-use support::{PATIENCE, Server};
+use support::{Server, TEST_TIMEOUT};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -43,7 +43,7 @@ async fn until(told: &mut mpsc::UnboundedReceiver<Event>, is: impl Fn(&ServerNot
             }
         }
     };
-    timeout(PATIENCE, waiting).await.expect("the server did not say it");
+    timeout(TEST_TIMEOUT, waiting).await.expect("the server did not say it");
 }
 
 fn http(server: &Server) -> StreamableHttp {
@@ -57,7 +57,7 @@ fn start_on(port: u16) -> Child {
     let server = server.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
     let begun = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(begun.elapsed() < PATIENCE, "it does not listen");
+        assert!(begun.elapsed() < TEST_TIMEOUT, "it does not listen");
         std::thread::sleep(Duration::from_millis(10));
     }
     server
@@ -84,7 +84,7 @@ async fn a_session_that_the_server_forgot_is_opened_anew() {
     assert_eq!(forgotten, Error::Call(CallError::Transport(TransportError::SessionLost)));
     client.ping().await.unwrap();
     let reopened = async { while !matches!(told.recv().await.unwrap(), Event::Reopened(_)) {} };
-    timeout(PATIENCE, reopened).await.unwrap();
+    timeout(TEST_TIMEOUT, reopened).await.unwrap();
     client.close().await;
     server.kill().unwrap();
     server.wait().unwrap();
@@ -175,7 +175,7 @@ async fn a_stream_that_the_server_ends_is_taken_up_again() {
             .await
             .unwrap();
         let call = client.call_tool("close_stream", json!({ "after_ms": 200 })).on_progress(|_| ());
-        let result = timeout(PATIENCE, call.into_future()).await.unwrap();
+        let result = timeout(TEST_TIMEOUT, call.into_future()).await.unwrap();
         assert!(result.is_ok(), "{revision}: {result:?}");
         client.close().await;
     }

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::Trace;
 use crate::support::http::{self, Response, listening, send};
-use crate::support::{Client, Exit, PATIENCE, Process, Server, Version, program, text_of};
+use crate::support::{Client, Exit, Process, Server, TEST_TIMEOUT, Version, program, text_of};
 
 /// A relay that listens.
 struct Relay {
@@ -35,7 +35,7 @@ impl Relay {
 
     fn connect(&self) -> BufReader<TcpStream> {
         let stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
         BufReader::new(stream)
     }
 
@@ -109,7 +109,7 @@ fn heads_and_bodies_pass_as_they_are() {
          3\r\n{{\"a\r\n4\r\n\":1}}\r\n0\r\n\r\n"
     );
     stream.get_mut().write_all(request.as_bytes()).unwrap();
-    let got = requests.recv_timeout(PATIENCE).unwrap();
+    let got = requests.recv_timeout(TEST_TIMEOUT).unwrap();
     let (head, body) = got.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("PATCH /any/path%20here?a=b&c HTTP/1.1\r\n"), "{got}");
     let server = url.strip_prefix("http://").unwrap();
@@ -161,7 +161,7 @@ fn events_pass_as_they_come_and_a_stream_is_resumed() {
         let first = format!("id: 7\ndata: {{\"jsonrpc\":\"2.0\",\"method\":\"after/{last}\"}}\n\n");
         stream.write_all(first.as_bytes()).unwrap();
         // The second event comes only when the first has been read.
-        if wait.lock().unwrap().recv_timeout(PATIENCE).is_ok() {
+        if wait.lock().unwrap().recv_timeout(TEST_TIMEOUT).is_ok() {
             stream.write_all(b"data: {\"jsonrpc\":\"2.0\",\"method\":\"second\"}\n\n").unwrap();
         }
     });
@@ -250,7 +250,7 @@ fn a_connection_is_used_again_and_a_client_that_leaves_closes_it() {
     relay.trace.wait("the third request", |line| line["target"] == "/3");
     assert_eq!(*connections.lock().unwrap(), 1);
     drop(stream);
-    end.recv_timeout(PATIENCE).expect("the connection to the server ends");
+    end.recv_timeout(TEST_TIMEOUT).expect("the connection to the server ends");
 }
 
 #[test]

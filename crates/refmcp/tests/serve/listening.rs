@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use crate::support::wait_for;
-use crate::support::{INITIALIZE, PATIENCE, Server};
+use crate::support::{INITIALIZE, Server, TEST_TIMEOUT};
 
 /// A server on a Unix socket; killed when it is dropped.
 struct Near(Child);
@@ -33,7 +33,7 @@ impl Drop for Near {
 /// The whole response to a request that opens a session.
 fn greet(socket: &Path, path: &str, host: &str) -> String {
     let mut stream = UnixStream::connect(socket).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     let request = format!(
         "POST {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: application/json\r\n\
          Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{INITIALIZE}",

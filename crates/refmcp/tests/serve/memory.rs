@@ -11,7 +11,7 @@ use crate::support::Server;
 const SESSIONS: usize = 10_000;
 const REPEATS: usize = 10_000;
 const CLIENTS: usize = 8;
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Opens a session, begins to listen, and is gone.
 fn abandon(server: &Server) {
@@ -61,7 +61,7 @@ fn abandon_many(server: &Server) -> u64 {
         if quiet.iter().all(|line| metrics.contains(line)) {
             return server.resident();
         }
-        assert!(began.elapsed() < PATIENCE, "{metrics}");
+        assert!(began.elapsed() < TEST_TIMEOUT, "{metrics}");
         thread::sleep(Duration::from_millis(100));
     }
 }

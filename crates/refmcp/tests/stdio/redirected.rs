@@ -70,7 +70,7 @@ fn input_and_output_may_be_files() {
 fn input_and_output_may_be_sockets() {
     use std::io::{BufRead, BufReader, Write};
     let (ours, theirs) = UnixStream::pair().expect("a pair");
-    ours.set_read_timeout(Some(crate::support::PATIENCE)).expect("set");
+    ours.set_read_timeout(Some(crate::support::TEST_TIMEOUT)).expect("set");
     let stream = || Stdio::from(OwnedFd::from(theirs.try_clone().expect("cloned")));
     let mut command = program(&["stdio"]);
     command.stdin(stream()).stdout(stream());

@@ -7,12 +7,12 @@ use std::thread;
 
 use serde_json::Value;
 
-use super::PATIENCE;
+use super::TEST_TIMEOUT;
 
 /// Sends a request over a connection of its own, with these lines in its head.
 pub(crate) fn start(address: &str, request: &str, head: &str, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
     let host = if head.contains("Host:") { String::new() } else { format!("Host: {address}\r\n") };
     let length = body.len();
     write!(stream, "{request} HTTP/1.1\r\n{host}{head}Content-Length: {length}\r\n\r\n{body}").unwrap();

@@ -23,7 +23,7 @@ pub(crate) use user::{Ended, User};
 use std::time::Duration;
 
 /// How long anything may take before a test fails. Other tests keep the machine busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The program.
 pub(crate) const REFMCP: &str = env!("CARGO_BIN_EXE_refmcp");

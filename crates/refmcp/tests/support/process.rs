@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::PATIENCE;
+use super::TEST_TIMEOUT;
 
 /// The program with these arguments, not started yet.
 pub(crate) fn program(args: &[&str]) -> Command {
@@ -140,7 +140,7 @@ impl Process {
 
     /// The next line that the child writes; `None` when it has closed its output.
     pub(crate) fn next_line(&self) -> Option<String> {
-        match self.lines.recv_timeout(PATIENCE) {
+        match self.lines.recv_timeout(TEST_TIMEOUT) {
             Ok(line) => Some(String::from_utf8(line).expect("output is UTF-8")),
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => panic!("nothing said in time; stderr: {}", self.errors()),
@@ -172,19 +172,19 @@ impl Process {
             if let Some(status) = self.child.try_wait().expect("it is our child") {
                 break status;
             }
-            assert!(start.elapsed() < PATIENCE, "does not end; stderr: {}", self.errors());
+            assert!(start.elapsed() < TEST_TIMEOUT, "does not end; stderr: {}", self.errors());
             thread::sleep(Duration::from_millis(2));
         };
         let took = start.elapsed();
         let mut lines = Vec::new();
         if self.unread.is_none() {
-            while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
+            while let Ok(line) = self.lines.recv_timeout(TEST_TIMEOUT) {
                 lines.push(String::from_utf8(line).expect("output is UTF-8"));
             }
         }
         if let Some(end) = &self.errors_end {
             // Nothing is ever sent: this waits until all of stderr is read.
-            let _ = end.recv_timeout(PATIENCE);
+            let _ = end.recv_timeout(TEST_TIMEOUT);
         }
         Exit { status, lines, errors: self.errors(), took }
     }
@@ -244,7 +244,7 @@ pub(crate) fn wait_for<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T
         if let Some(found) = found() {
             return found;
         }
-        assert!(start.elapsed() < PATIENCE, "not in time: {what}");
+        assert!(start.elapsed() < TEST_TIMEOUT, "not in time: {what}");
         thread::sleep(Duration::from_millis(5));
     }
 }

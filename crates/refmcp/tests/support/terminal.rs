@@ -9,7 +9,7 @@ use std::time::Instant;
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
-use super::PATIENCE;
+use super::TEST_TIMEOUT;
 
 /// A program at a terminal; killed when this is dropped.
 pub(crate) struct Terminal {
@@ -75,7 +75,7 @@ impl Terminal {
 
     /// Waits until this is shown, after what was expected before; gives what was shown before it.
     pub(crate) fn expect(&mut self, text: &str) -> String {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         loop {
             if let Some(at) = self.unread.find(text) {
                 let rest = self.unread.split_off(at + text.len());
@@ -92,7 +92,7 @@ impl Terminal {
 
     /// Repeats something until this is shown: it may have no effect at the first time.
     pub(crate) fn expect_while(&mut self, text: &str, again: impl Fn()) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         while !self.unread.contains(text) {
             assert!(Instant::now() < deadline, "{text:?} is not shown; all of it:\n{}", self.all);
             again();
@@ -105,7 +105,7 @@ impl Terminal {
 
     /// Waits until the program has ended.
     pub(crate) fn ended(&mut self) -> ExitStatus {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TEST_TIMEOUT;
         // The terminal is closed by the end of the last program that has it.
         while let Ok(bytes) = self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             self.show(&bytes);

@@ -24,11 +24,11 @@ const UNUSABLE: &str = "it is there and cannot be used";
 const NOTHING: &str = "there is nothing where it should tell";
 
 /// Longest accepted URL of a document.
-const LONGEST: usize = 4096;
+const MAX_URL_BYTES: usize = 4096;
 
 /// Checks a URL that a remote party names: https, or http on loopback.
 pub(crate) fn checked_url(text: &str) -> Result<Url, &'static str> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_URL_BYTES {
         return Err("it is too long");
     }
     if text.chars().any(|sign| sign.is_control() || sign.is_whitespace()) {

@@ -146,7 +146,7 @@ fn oversized_challenges_are_ignored() {
     ] {
         headers.append("www-authenticate", text.parse().unwrap());
     }
-    let refusal = ChallengeResponse::read(http::StatusCode::UNAUTHORIZED, &headers);
+    let refusal = UnauthorizedResponse::read(http::StatusCode::UNAUTHORIZED, &headers);
     assert_eq!((refusal.get("scope"), refusal.get("resource_metadata")), (Some("a"), Some(PATH_METADATA)));
     let mut servers = servers();
     servers.run(FlowRequest { challenge: Some(refusal), ..flow_request() }).unwrap();

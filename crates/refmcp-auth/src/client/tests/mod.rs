@@ -103,9 +103,9 @@ fn failure(next: FlowAction) -> FlowErrorKind {
     }
 }
 
-fn refused(status: u16, challenge: &str) -> Option<ChallengeResponse> {
+fn refused(status: u16, challenge: &str) -> Option<UnauthorizedResponse> {
     let challenges = crate::Challenge::parse_all(challenge);
-    Some(ChallengeResponse { status: http::StatusCode::from_u16(status).unwrap(), challenges })
+    Some(UnauthorizedResponse { status: http::StatusCode::from_u16(status).unwrap(), challenges })
 }
 
 fn challenged(challenge: &str) -> FlowRequest {

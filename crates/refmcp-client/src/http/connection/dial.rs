@@ -14,12 +14,12 @@ use tokio::time::timeout;
 use tokio_rustls::rustls::ClientConfig;
 
 use super::address::Address;
-use super::scope::{AddressPolicy, AddressScope};
+use super::address_scope::{AddressPolicy, AddressScope};
 use super::tls;
 use crate::http::HttpSettings;
 
 /// How long one address of a host is tried before the next is tried beside it.
-const HEAD_START: Duration = Duration::from_millis(250);
+const HAPPY_EYEBALLS_DELAY: Duration = Duration::from_millis(250);
 
 /// A TLS configuration that is made when it is first needed, once for all clones.
 pub(crate) type LazyTls = Arc<OnceLock<Result<Arc<ClientConfig>, String>>>;
@@ -141,7 +141,7 @@ async fn connect_any(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
         let finished = if last {
             attempts.join_next().await
         } else {
-            match timeout(HEAD_START, attempts.join_next()).await {
+            match timeout(HAPPY_EYEBALLS_DELAY, attempts.join_next()).await {
                 Ok(finished) => finished,
                 Err(_) => continue,
             }

@@ -24,7 +24,7 @@ use super::response::{Http1Connection, Http2Connection, HttpResponse, SendError,
 
 const MAX_IDLE: usize = 256;
 /// How often a connection of HTTP/2 is pinged while it is used.
-const PING_EVERY: Duration = Duration::from_secs(20);
+const PING_INTERVAL: Duration = Duration::from_secs(20);
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
 
@@ -123,7 +123,7 @@ impl Pool {
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder
             .timer(TokioTimer::new())
-            .keep_alive_interval(PING_EVERY)
+            .keep_alive_interval(PING_INTERVAL)
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW);
         let (sender, driver) = builder.handshake(TokioIo::new(stream.io)).await.map_err(unusable)?;

@@ -17,9 +17,9 @@ use hyper_util::rt::TokioIo;
 use refmcp_transport::Observed;
 use tokio::time::timeout;
 
+use super::address_scope::AddressScope;
 use super::dial::{Io, Stream};
 use super::pool::IdleConnections;
-use super::scope::AddressScope;
 
 /// An unwanted body is read up to this size and time, so that its connection can be used again.
 const MAX_DISCARDED: usize = 64 << 10;

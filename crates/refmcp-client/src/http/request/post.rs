@@ -1,4 +1,5 @@
-//! POST requests of streamable HTTP: sends a message and reads its answer, as JSON or from an SSE stream.
+//! POST requests of streamable HTTP: sends a message and reads its response, as JSON or from an SSE stream, which it
+//! resumes (reconnects) where it breaks.
 
 use bytes::Bytes;
 use hyper::header::HeaderValue;
@@ -211,9 +212,7 @@ impl PostedRequest<'_> {
                 TransportError::SessionLost | TransportError::Unauthorized { .. } => return Err(fault),
                 // The stream was refused, not the request.
                 _ => {
-                    return Err(TransportError::Broken(format!(
-                        "{why}, and it cannot be taken up again: {fault}"
-                    )));
+                    return Err(TransportError::Broken(format!("{why}, and it cannot be resumed: {fault}")));
                 }
             }
         }

@@ -25,7 +25,7 @@ use crate::http::endpoint::HttpEndpoint;
 use crate::transport::MessageSink;
 
 /// How long the last messages and the end of the session may take when the transport closes.
-const FAREWELL: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Redirections within the origin that are followed.
 const MAX_REDIRECTIONS: usize = 3;
@@ -317,7 +317,7 @@ impl HttpRequester {
             tasks::join(&mut unanswered).await;
             farewell.await;
         };
-        if timeout(FAREWELL, last).await.is_err() {
+        if timeout(CLOSE_TIMEOUT, last).await.is_err() {
             tracing::debug!(server = %self.address, "the end of the session was not acknowledged");
         }
         tasks::abort(unanswered).await;

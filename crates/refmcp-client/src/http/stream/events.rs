@@ -12,7 +12,7 @@ use crate::http::connection::Body;
 use crate::transport::MessageSink;
 
 /// How long to wait for the end of a stream after the answer, so that its connection can be used again.
-const LINGER: Duration = Duration::from_millis(500);
+const END_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Bytes after which a stream lets the runtime's timers and signals run: a server that sends faster than its events are
 /// handled never leaves the stream waiting, and the budget of tokio counts reads and not their size.
@@ -87,7 +87,7 @@ impl EventStream {
                 }
             }
         };
-        match timeout(LINGER, rest).await {
+        match timeout(END_TIMEOUT, rest).await {
             Ok(Some(data)) => {
                 let what = "data on a stream after the final answer";
                 observed.invalid_input(data.as_bytes(), what);

@@ -1,4 +1,5 @@
-//! The GET stream of a session: requests and notifications of the server that belong to no request of the client.
+//! The GET stream of a session: requests and notifications of the server that belong to no request of the client. It
+//! reconnects where it breaks, and resumes behind the last event.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The resume position of an SSE stream: last event id and retry delay.
+//! The resume position of an SSE stream: last event id and retry delay, with exponential backoff.
 
 use std::time::Duration;
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_auth::client::{ClientIdentity, GrantKind, PreRegistered, StoreUpdate, StoredState};
-use refmcp_client::auth::{Authorization, Browser, BrowserError, Store, StoreError, StoreGuard};
+use refmcp_client::auth::{
+    Authorization, Browser, BrowserError, TokenStore, TokenStoreError, TokenStoreGuard,
+};
 use refmcp_client::http::{AddressScope, Fetcher, StreamableHttp};
 use refmcp_client::transport::BoxFuture;
 use refmcp_client::transport::TransportError;
@@ -91,25 +93,25 @@ async fn all_who_wait_hear_of_one_failure() {
 struct Broken(&'static str);
 
 impl Broken {
-    fn fails<T>(&self, task: &str, works: T) -> BoxFuture<'_, Result<T, StoreError>>
+    fn fails<T>(&self, task: &str, works: T) -> BoxFuture<'_, Result<T, TokenStoreError>>
     where
         T: Send + 'static,
     {
-        let fault = Err(StoreError::new(format!("cannot {task}: the file makes no sense")));
+        let fault = Err(TokenStoreError::new(format!("cannot {task}: the file makes no sense")));
         Box::pin(std::future::ready(if self.0 == task { fault } else { Ok(works) }))
     }
 }
 
-impl Store for Broken {
-    fn lock<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<StoreGuard, StoreError>> {
-        self.fails("lock", StoreGuard::new(()))
+impl TokenStore for Broken {
+    fn lock<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<TokenStoreGuard, TokenStoreError>> {
+        self.fails("lock", TokenStoreGuard::new(()))
     }
 
-    fn load<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<StoredState, StoreError>> {
+    fn load<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<StoredState, TokenStoreError>> {
         self.fails("load", StoredState::default())
     }
 
-    fn save<'a>(&'a self, _: &'a str, _: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn save<'a>(&'a self, _: &'a str, _: &'a StoreUpdate) -> BoxFuture<'a, Result<(), TokenStoreError>> {
         self.fails("save", ())
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_client::auth::{Authorization, MemoryTokenStore, Store, store_key};
+use refmcp_client::auth::{Authorization, MemoryTokenStore, TokenStore, store_key};
 use refmcp_client::transport::{Transport, TransportError};
 use refmcp_testkit::paused::PausedTime;
 

@@ -12,7 +12,7 @@ use url::Url;
 use super::servers::{Desk, TestServers};
 use super::user::User;
 use crate::messages::{ALONE, connect, request};
-use crate::raw_server::{PATIENCE, in_time};
+use crate::raw_server::{TEST_TIMEOUT, in_time};
 use crate::recording_sink::{RecordingSink, SinkEvent};
 
 /// Hears the answers to as many requests.
@@ -222,7 +222,7 @@ async fn a_call_ends_at_its_deadline_and_the_login_goes_on() {
     assert!(matches!(late, Error::Call(CallError::TimedOut { .. })), "{late}");
     assert_eq!(user.visits(), 2);
     user.agree();
-    let request = client.call_tool("x", json!({})).timeout(PATIENCE).await;
+    let request = client.call_tool("x", json!({})).timeout(TEST_TIMEOUT).await;
     assert!(matches!(request, Err(Error::Unreadable { .. })), "it was answered: {request:?}");
     assert_eq!(user.visits(), 2);
 }

@@ -64,14 +64,14 @@ impl ResourceServer {
     /// Waits until a token expires, or until introspection finds it inactive.
     pub(crate) async fn until_expired(self, token: Arc<VerifiedToken>) {
         /// The longest sleep: the system's clock may be set in the meantime.
-        const LONGEST: Duration = Duration::from_secs(600);
+        const MAX_SLEEP: Duration = Duration::from_secs(600);
         let mut until = token.until;
         loop {
             let left = Duration::from_secs(until.saturating_sub(self.now()));
             if left.is_zero() {
                 return;
             }
-            let step = if token.secret.is_some() { self.settings.options.recheck_every } else { LONGEST };
+            let step = if token.secret.is_some() { self.settings.options.recheck_every } else { MAX_SLEEP };
             tokio::time::sleep(left.min(step)).await;
             let Some(secret) = &token.secret else { continue };
             match self.verify_token(secret, digest(secret.reveal())).await {

@@ -15,13 +15,13 @@ use tokio::sync::{Semaphore, watch};
 use super::issuer::Issuer;
 use super::token_cache::Digest;
 use super::verification::VerifiedToken;
-use super::{CACHED_INTROSPECTION, ResourceServer};
+use super::{INTROSPECTION_CACHE_TTL, ResourceServer};
 
 /// Introspection requests at once.
 const AT_ONCE: usize = 16;
 
 /// How long a token waits for its turn. Further tokens must not pile up behind a slow issuer.
-const WAIT: Duration = Duration::from_secs(2);
+const INTROSPECTION_TIMEOUT: Duration = Duration::from_secs(2);
 
 type Outcome = Result<Arc<VerifiedToken>, AccessError>;
 
@@ -68,7 +68,8 @@ impl IntrospectionQueue {
         pending.insert(token, outcome.clone());
         let (introspect, entry) = (introspect(), PendingEntry { queue: Arc::clone(self), token });
         tokio::spawn(async move {
-            let found = match tokio::time::timeout(WAIT, entry.queue.permits.acquire()).await {
+            let found = match tokio::time::timeout(INTROSPECTION_TIMEOUT, entry.queue.permits.acquire()).await
+            {
                 Ok(Ok(_permit)) => introspect.await,
                 _ => Err(AccessError::Undecided),
             };
@@ -126,9 +127,9 @@ impl ResourceServer {
         }
         let claims = self.request_introspection(introspection, issuer, token).await;
         if let Err(AccessError::Inactive | AccessError::Token(_)) = claims {
-            self.state.cache.insert_inactive(digest, now + CACHED_INTROSPECTION.as_secs(), now);
+            self.state.cache.insert_inactive(digest, now + INTROSPECTION_CACHE_TTL.as_secs(), now);
         }
-        let cached = CACHED_INTROSPECTION.min(self.settings.options.recheck_every);
+        let cached = INTROSPECTION_CACHE_TTL.min(self.settings.options.recheck_every);
         Ok(self.cache(&claims?, digest, Some(token.clone()), cached))
     }
 
@@ -191,7 +192,7 @@ mod tests {
         }
         let began = Instant::now();
         let denied = queue.once(token(AT_ONCE), pending).await.unwrap_err();
-        assert_eq!((denied, began.elapsed()), (AccessError::Undecided, WAIT));
+        assert_eq!((denied, began.elapsed()), (AccessError::Undecided, INTROSPECTION_TIMEOUT));
         assert_eq!(queue.pending.lock().len(), AT_ONCE, "it can be introspected again");
     }
 

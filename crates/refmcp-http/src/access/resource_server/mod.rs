@@ -42,13 +42,13 @@ const PROOFS: usize = 200_000;
 const PROOFS_OF_ONE_KEY: usize = 10_000;
 
 /// How long a verified token is cached.
-const CACHED: Duration = Duration::from_secs(60);
+const TOKEN_CACHE_TTL: Duration = Duration::from_secs(60);
 
 /// The same after introspection: the issuer may revoke the token.
-const CACHED_INTROSPECTION: Duration = Duration::from_secs(10);
+const INTROSPECTION_CACHE_TTL: Duration = Duration::from_secs(10);
 
 /// How far clocks may differ.
-const LONGEST_SKEW: Duration = Duration::from_secs(60);
+const MAX_CLOCK_SKEW: Duration = Duration::from_secs(60);
 
 /// The resource server of an endpoint: a protected resource of OAuth 2.1 that accepts access tokens of trusted issuers.
 /// JWTs are verified by their issuer's keys; with [`introspection`] the issuer is asked instead, about tokens of any kind.
@@ -108,7 +108,7 @@ impl Default for ResourceServerOptions {
             require_dpop: false,
             dpop_nonces: None,
             allow_other_audiences: false,
-            clock_skew: LONGEST_SKEW,
+            clock_skew: MAX_CLOCK_SKEW,
         }
     }
 }
@@ -176,7 +176,7 @@ impl ResourceServer {
     #[must_use]
     pub fn options(self, options: ResourceServerOptions) -> Self {
         let recheck_every = options.recheck_every.max(Duration::from_secs(1));
-        let clock_skew = options.clock_skew.min(LONGEST_SKEW);
+        let clock_skew = options.clock_skew.min(MAX_CLOCK_SKEW);
         self.set(|settings| {
             settings.options = ResourceServerOptions { recheck_every, clock_skew, ..options };
         })

@@ -8,7 +8,7 @@ use refmcp_auth::{ExpiringMap, Seconds};
 use super::verification::VerifiedToken;
 
 /// Tokens that are cached, valid and inactive ones each.
-const MOST: usize = 10_000;
+const MAX_TOKENS: usize = 10_000;
 
 pub(super) type Digest = [u8; 32];
 
@@ -21,7 +21,10 @@ pub(super) struct TokenCache {
 
 impl Default for TokenCache {
     fn default() -> Self {
-        Self { valid: RwLock::new(ExpiringMap::new(MOST)), inactive: RwLock::new(ExpiringMap::new(MOST)) }
+        Self {
+            valid: RwLock::new(ExpiringMap::new(MAX_TOKENS)),
+            inactive: RwLock::new(ExpiringMap::new(MAX_TOKENS)),
+        }
     }
 }
 
@@ -56,12 +59,12 @@ mod tests {
             [(1, 109), (1, 110), (2, 100)].map(|(token, now)| cache.is_inactive(&[token; 32], now)),
             [true, false, false]
         );
-        for number in 0..3 * MOST {
+        for number in 0..3 * MAX_TOKENS {
             let mut token = [0; 32];
             token[..8].copy_from_slice(&number.to_be_bytes());
             cache.insert_inactive(token, 110, 100);
             assert!(cache.is_inactive(&token, 100));
         }
-        assert!(cache.inactive.read().len() <= MOST);
+        assert!(cache.inactive.read().len() <= MAX_TOKENS);
     }
 }

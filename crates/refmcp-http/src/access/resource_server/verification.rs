@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use super::issuer::Issuer;
 use super::token_cache::Digest;
-use super::{CACHED, ResourceServer};
+use super::{ResourceServer, TOKEN_CACHE_TTL};
 use crate::access::forwarded::{ForwardedOrigin, requested_host};
 use crate::endpoint::original_uri;
 use crate::refusal::Refusal;
@@ -129,7 +129,7 @@ impl ResourceServer {
             return self.introspect_once(introspection, issuer, token, digest).await;
         }
         let claims = self.verify_signature(issuer, token).await?;
-        Ok(self.cache(&claims, digest, None, CACHED))
+        Ok(self.cache(&claims, digest, None, TOKEN_CACHE_TTL))
     }
 
     /// Caches a verified token for a while.

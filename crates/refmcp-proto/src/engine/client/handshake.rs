@@ -15,7 +15,7 @@ use crate::revision::{NotificationMethod, Revision, Rules};
 use crate::time::Timestamp;
 
 /// Attempts at the most; a correct server needs four.
-const MOST_ATTEMPTS: u32 = 5;
+const MAX_ATTEMPTS: u32 = 5;
 
 /// The phase of a connection.
 #[derive(Debug)]
@@ -193,7 +193,7 @@ impl ClientEngine {
             (NextStep::Speak(revision), Some(server)) => {
                 self.opened(now, negotiation.attempt, ServerFacts { revision, ..server });
             }
-            (NextStep::Try(_), _) if negotiation.number >= MOST_ATTEMPTS => {
+            (NextStep::Try(_), _) if negotiation.number >= MAX_ATTEMPTS => {
                 self.give_up(OpenError::Protocol("it sends us from one revision to the next".to_owned()));
             }
             (NextStep::Try(next), _) => {

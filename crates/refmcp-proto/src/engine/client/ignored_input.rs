@@ -36,10 +36,10 @@ const OPENING_GRACE: Duration = Duration::from_millis(200);
 const PROMPT: Duration = Duration::from_millis(400);
 
 /// Messages in a row with such a response before the server is given up.
-const MOST_REPLIES: u32 = 2;
+const MAX_REPLIES: u32 = 2;
 
 /// Lines in a row that a server may print before its first response.
-const MOST_LINES: u32 = 1000;
+const MAX_LINES: u32 = 1000;
 
 /// Input that is no message, since the last message.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ impl ClientEngine {
         if prompt {
             self.ignored.replies += 1;
         }
-        if self.ignored.replies >= MOST_REPLIES || self.ignored.lines >= MOST_LINES {
+        if self.ignored.replies >= MAX_REPLIES || self.ignored.lines >= MAX_LINES {
             let why = format!("it answers with what is no message: {line}");
             return self.give_up(OpenError::Protocol(why));
         }

@@ -59,7 +59,7 @@ impl ServerEngine {
             return;
         }
         if self.keepalive.ping.take().is_some() {
-            self.outputs.push_back(Output::Close(CloseReason::Stale));
+            self.outputs.push_back(Output::Close(CloseReason::PingTimeout));
             self.keepalive.last_message = None;
             return;
         }

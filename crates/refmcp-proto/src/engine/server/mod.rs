@@ -13,17 +13,17 @@
 //! | `input_rounds` | input requests to the client, and running a handler again |
 //! | `request_state` | what a client carries between two rounds |
 //! | `subscriptions` | notifications of changes |
-//! | `progress` | progress and log messages |
+//! | `call_notifications` | progress and log messages |
 //! | `keepalive` | pings |
 
 mod batches;
+mod call_notifications;
 mod calls;
 mod detached;
 mod facts;
 mod handshake;
 mod input_rounds;
 mod keepalive;
-mod progress;
 mod request_meta;
 mod request_state;
 mod responses;
@@ -58,7 +58,7 @@ use subscriptions::Listener;
 /// One connection or session with a client.
 ///
 /// In: [`receive`](Self::receive) bytes or [`message`](Self::message), [`finish`](Self::finish) a call,
-/// [`progress`](Self::progress), [`log`](Self::log), [`changed`](Self::changed),
+/// [`call_notifications`](Self::progress), [`log`](Self::log), [`changed`](Self::changed),
 /// [`session_changed`](Self::session_changed), [`tick`](Self::tick),
 /// [`close_exchange`](Self::close_exchange), [`wind_down`](Self::wind_down).
 /// Where other processes serve the same session: [`resume`](Self::resume), [`adopt`](Self::adopt) facts,

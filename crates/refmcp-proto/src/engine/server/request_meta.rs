@@ -42,7 +42,7 @@ struct CachedPeer {
 const REMEMBERED: usize = 16;
 
 /// Longer texts are not cached.
-const LONGEST: usize = 4096;
+const MAX_CACHED_BYTES: usize = 4096;
 
 impl PeerCache {
     /// The peer that was made from these texts.
@@ -64,7 +64,7 @@ impl PeerCache {
             peer,
         };
         let length = sender.capabilities.len() + sender.info.as_deref().map_or(0, str::len);
-        if length > LONGEST {
+        if length > MAX_CACHED_BYTES {
             return;
         }
         let mut known = self.peers.lock().unwrap_or_else(PoisonError::into_inner);

@@ -34,8 +34,8 @@ fn finish(decoder: &mut LineDecoder, got: &mut Vec<Got>) {
     }
 }
 
-fn decode<'a>(max_line: usize, chunk: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Got> {
-    let mut decoder = LineDecoder::with_chunk(max_line, chunk);
+fn decode<'a>(max_message_size: usize, chunk: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Got> {
+    let mut decoder = LineDecoder::with_chunk(max_message_size, chunk);
     let mut got = Vec::new();
     for piece in pieces {
         decoder.feed(piece);
@@ -46,11 +46,11 @@ fn decode<'a>(max_line: usize, chunk: usize, pieces: impl IntoIterator<Item = &'
 }
 
 /// The plain meaning of the format, without buffers.
-fn model(max_line: usize, bytes: &[u8]) -> Vec<Got> {
+fn model(max_message_size: usize, bytes: &[u8]) -> Vec<Got> {
     let lines = bytes.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     lines
         .filter_map(|line| match line {
-            long if long.len() > max_line => Some(Got::TooLong),
+            long if long.len() > max_message_size => Some(Got::TooLong),
             blank if blank.trim_ascii().is_empty() => None,
             line => Some(text(line)),
         })
@@ -100,8 +100,8 @@ fn lines_are_lent_from_the_read_buffer() {
 
 #[test]
 fn an_endless_line_takes_no_more_than_the_bound() {
-    let (max_line, chunk) = (10_000, 1024);
-    let mut decoder = LineDecoder::with_chunk(max_line, chunk);
+    let (max_message_size, chunk) = (10_000, 1024);
+    let mut decoder = LineDecoder::with_chunk(max_message_size, chunk);
     let (mut total, mut told) = (0, 0);
     while total < 5_000_000 {
         let spare = decoder.spare();
@@ -110,8 +110,8 @@ fn an_endless_line_takes_no_more_than_the_bound() {
         decoder.filled(count);
         total += count;
         told += decoder.next_line().map_or(0, |line| usize::from(line == Line::TooLong));
-        assert_eq!((told, decoder.next_line()), (usize::from(total > max_line + 1), None));
-        assert!(decoder.capacity() <= max_line + chunk, "{}", decoder.capacity());
+        assert_eq!((told, decoder.next_line()), (usize::from(total > max_message_size + 1), None));
+        assert!(decoder.capacity() <= max_message_size + chunk, "{}", decoder.capacity());
     }
     decoder.feed(b"\nok\n");
     assert_eq!(decoder.next_line(), Some(Line::Text(b"ok")));
@@ -155,7 +155,7 @@ proptest! {
     fn any_split_gives_what_the_model_gives(
         bytes in wire(),
         sizes in prop::collection::vec(0_usize..40, 0..60),
-        max_line in 0_usize..20,
+        max_message_size in 0_usize..20,
         chunk in 0_usize..50,
     ) {
         let mut pieces = Vec::new();
@@ -166,7 +166,7 @@ proptest! {
             rest = after;
         }
         pieces.push(rest);
-        prop_assert_eq!(decode(max_line, chunk, pieces), model(max_line, &bytes));
+        prop_assert_eq!(decode(max_message_size, chunk, pieces), model(max_message_size, &bytes));
     }
 
     #[test]
@@ -199,14 +199,14 @@ proptest! {
     fn a_drained_decoder_keeps_its_bound(
         bytes in wire(),
         reads in 1_usize..40,
-        max_line in 0_usize..60,
+        max_message_size in 0_usize..60,
         chunk in 1_usize..50,
     ) {
-        let mut decoder = LineDecoder::with_chunk(max_line, chunk);
+        let mut decoder = LineDecoder::with_chunk(max_message_size, chunk);
         for piece in bytes.chunks(reads) {
             decoder.feed(piece);
             while decoder.next_line().is_some() {}
-            prop_assert!(decoder.capacity() <= max_line + 1 + chunk.max(reads));
+            prop_assert!(decoder.capacity() <= max_message_size + 1 + chunk.max(reads));
         }
     }
 }

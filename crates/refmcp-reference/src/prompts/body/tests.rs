@@ -39,7 +39,7 @@ fn text_is_one_message_of_the_user_unless_it_says_otherwise() {
 
 #[test]
 fn faults_name_the_line_and_what_to_do() {
-    let too_many = format!("{}{{{{role \"user\"}}}}x", "{{role \"user\"}}x\n".repeat(MOST_MESSAGES));
+    let too_many = format!("{}{{{{role \"user\"}}}}x", "{{role \"user\"}}x\n".repeat(MAX_MESSAGES));
     for (text, line, word) in [
         ("", 5, "no text"),
         ("\n \n", 5, "no text"),
@@ -61,7 +61,7 @@ fn faults_name_the_line_and_what_to_do() {
 #[test]
 fn a_value_that_is_used_often_does_not_make_the_result_endless() {
     let body = Body::parse(&"{{a}}".repeat(1000), 1).unwrap();
-    let (fits, too_large) = ("x".repeat(MOST_FILLED / 1000), "x".repeat(MOST_FILLED / 1000 + 1));
+    let (fits, too_large) = ("x".repeat(MAX_FILLED_BYTES / 1000), "x".repeat(MAX_FILLED_BYTES / 1000 + 1));
     assert!(body.fill(|_| &fits).is_ok());
     assert!(body.fill(|_| &too_large).is_err());
 }

@@ -63,11 +63,11 @@ fn faults_name_the_line_and_what_to_do() {
 
 #[test]
 fn sizes_are_bounded() {
-    assert!(fault(&format!("title: {}", "x".repeat(MOST_BYTES))).contains("64 KiB"));
-    let many: String = (0..=MOST_ARGUMENTS).map(|number| format!("- name: a{number}\n")).collect();
+    assert!(fault(&format!("title: {}", "x".repeat(MAX_BYTES))).contains("64 KiB"));
+    let many: String = (0..=MAX_ARGUMENTS).map(|number| format!("- name: a{number}\n")).collect();
     assert!(fault(&format!("arguments:\n{many}")).contains("more than 100"));
     // Nested as deeply as the size allows, it must neither take long nor use up the stack.
-    let deep = MOST_BYTES / 2 - 10;
+    let deep = MAX_BYTES / 2 - 10;
     for open in ["[", "{a: ", "- ", "? "] {
         FrontMatter::parse(&open.repeat(deep / open.len()), 2).unwrap_err();
     }

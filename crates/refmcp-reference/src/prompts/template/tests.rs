@@ -32,7 +32,7 @@ fn front_matter_is_optional() {
 
 #[test]
 fn faults_name_the_line_of_the_file() {
-    let many: String = (0..=MOST_ARGUMENTS).map(|number| format!("{{{{a{number}}}}}")).collect();
+    let many: String = (0..=MAX_ARGUMENTS).map(|number| format!("{{{{a{number}}}}}")).collect();
     for (file, said) in [
         ("---\ntitle: T\ntext", "line 1: the front matter has no end"),
         ("---\n\ntitle: T\nauthor: A\n---\ntext", "line 4: the key `author` is unknown"),

@@ -1,4 +1,4 @@
-//! The events of one stream, with one writer and one reader at a time.
+//! The event store of one stream: its events, with one writer and one reader at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -23,14 +23,14 @@ use url::Url;
 /// The path that browsers come back to.
 const PATH: &str = "/callback";
 /// Connections there may be at once; browsers open some in advance.
-const MOST_CONNECTIONS: usize = 32;
+const MAX_CONNECTIONS: usize = 32;
 /// How long a head may take to arrive, and how long a connection may last.
-const HEAD_WITHIN: Duration = Duration::from_secs(5);
-const CONNECTION_WITHIN: Duration = Duration::from_secs(10);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of a head.
-const LONGEST_HEAD: usize = 32 << 10;
+const MAX_HEAD: usize = 32 << 10;
 /// How long nothing is accepted when the system has run out of something.
-const BREATH: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// A page may run nothing, load nothing and be shown in nothing.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -87,13 +87,13 @@ impl Callback {
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
-                accepted = self.listener.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
+                accepted = self.listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
                     Ok((stream, _)) => {
                         connections.spawn(serve(stream, waiting.clone()));
                     }
                     Err(fault) => {
                         tracing::debug!(%fault, "cannot accept a connection of the browser");
-                        tokio::time::sleep(BREATH).await;
+                        tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                     }
                 },
                 Some(ended) = connections.join_next() => {
@@ -124,12 +124,12 @@ async fn serve(stream: TcpStream, waiting: Arc<Waiting>) -> Option<Url> {
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WITHIN)
-        .max_buf_size(LONGEST_HEAD)
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(MAX_HEAD)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service);
     // A connection without HTTP, or that was closed, gets no page.
-    let _ended = timeout(CONNECTION_WITHIN, connection).await;
+    let _ended = timeout(CONNECTION_TIMEOUT, connection).await;
     found.get().cloned()
 }
 

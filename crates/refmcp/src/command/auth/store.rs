@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result};
 use refmcp_auth::client::{LastClient, StoreUpdate, StoredState, TokenSet};
 use refmcp_auth::metadata::ClientRegistration;
-use refmcp_client::auth::{Store, StoreError, StoreGuard};
+use refmcp_client::auth::{TokenStore, TokenStoreError, TokenStoreGuard};
 use refmcp_client::transport::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -146,7 +146,7 @@ impl UserStore {
     }
 
     /// All that is kept, once the keyring has given its key: the user may have to unlock it.
-    async fn ask_keyring(&self) -> Result<TokenFile, StoreError> {
+    async fn ask_keyring(&self) -> Result<TokenFile, TokenStoreError> {
         let tokens = self.tokens.clone();
         blocking(move || tokens.load()).await
     }
@@ -225,8 +225,8 @@ impl UserStore {
     }
 }
 
-fn fault(fault: &anyhow::Error) -> StoreError {
-    StoreError::new(format!("{fault:#}"))
+fn fault(fault: &anyhow::Error) -> TokenStoreError {
+    TokenStoreError::new(format!("{fault:#}"))
 }
 
 /// What was read. An error that is no reason to stop becomes a warning.
@@ -237,20 +237,20 @@ fn or_warn<T>(read: Result<T>) -> Option<T> {
 /// Runs what may wait for the disk or for another process on a thread of its own.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T, StoreError> {
+) -> Result<T, TokenStoreError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|broken| StoreError::new(broken.to_string()))?.map_err(|why| fault(&why))
+    done.map_err(|broken| TokenStoreError::new(broken.to_string()))?.map_err(|why| fault(&why))
 }
 
-impl Store for UserStore {
-    fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoreGuard, StoreError>> {
+impl TokenStore for UserStore {
+    fn lock<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<TokenStoreGuard, TokenStoreError>> {
         Box::pin(async move {
             let file = self.tokens.lock(server).await;
-            file.map(StoreGuard::new).map_err(|why| fault(&why))
+            file.map(TokenStoreGuard::new).map_err(|why| fault(&why))
         })
     }
 
-    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, StoreError>> {
+    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<StoredState, TokenStoreError>> {
         Box::pin(async move {
             // A look into a short file takes less than a thread would to begin, and every command begins with one.
             let kept = match self.tokens.load_cached().map_err(|why| fault(&why))? {
@@ -261,7 +261,11 @@ impl Store for UserStore {
         })
     }
 
-    fn save<'a>(&'a self, server: &'a str, save: &'a StoreUpdate) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn save<'a>(
+        &'a self,
+        server: &'a str,
+        save: &'a StoreUpdate,
+    ) -> BoxFuture<'a, Result<(), TokenStoreError>> {
         let (store, server, save) = (self.clone(), server.to_owned(), save.clone());
         Box::pin(blocking(move || store.keep(&server, &save)))
     }

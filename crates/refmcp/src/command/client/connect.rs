@@ -34,7 +34,7 @@ use crate::ui::redact::add_secrets;
 use crate::ui::suggest::choices;
 
 /// How long a program may take to end once its input is closed, and again once it is told to terminate.
-const GRACE: Duration = Duration::from_secs(2);
+const CONNECT_GRACE: Duration = Duration::from_secs(2);
 
 /// A server that may be connected.
 #[derive(Debug)]
@@ -182,7 +182,7 @@ impl<'a> Servers<'a> {
         // What was shown is not said once more.
         let child = child.quote_stderr(self.shared.server_stderr != ServerStderr::Show);
         // A server that was given little time to answer is given no more to end.
-        let child = child.grace(GRACE.min(self.shared.timeout / 5), GRACE);
+        let child = child.grace(CONNECT_GRACE.min(self.shared.timeout / 5), CONNECT_GRACE);
         let child = match &self.shared.cwd {
             Some(folder) => child.current_dir(folder),
             None => child,

@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use url::Url;
 
 /// How long it may take to find out what is spoken at a port.
-const LOOK_WITHIN: Duration = Duration::from_secs(1);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What to try after this fault, if anything suggests itself. `server` is the URL that was tried, `is_sse` whether by
 /// HTTP+SSE alone.
@@ -127,7 +127,7 @@ enum Spoken {
 async fn probe(url: &Url) -> Option<Spoken> {
     /// What an alert of TLS begins with.
     const ALERT: u8 = 21;
-    let looked = timeout(LOOK_WITHIN, async {
+    let looked = timeout(PROBE_TIMEOUT, async {
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
         let port = url.port_or_known_default().unwrap_or_default();
         let mut stream = TcpStream::connect((host, port)).await?;

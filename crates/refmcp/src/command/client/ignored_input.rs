@@ -11,7 +11,7 @@ use crate::ui::progress::Bars;
 use crate::ui::text::one_line;
 
 /// So many lines are told of one by one.
-const MOST: usize = 5;
+const MAX_LINES: usize = 5;
 
 /// How the engine tells of a line that is no message.
 const LINE: &str = "not a message: ";
@@ -97,7 +97,7 @@ impl IgnoredInput {
         let told = self.told.fetch_add(1, Ordering::Relaxed);
         let line = what.strip_prefix(LINE);
         let unfinished = line.and_then(|line| line.strip_prefix(UNFINISHED));
-        if told < MOST {
+        if told < MAX_LINES {
             self.bars.say(&match unfinished {
                 Some(begun) => format!(
                     "refmcp: the server has begun a line and not ended it: {}; waiting for the rest, {}\n",
@@ -115,7 +115,7 @@ impl IgnoredInput {
                 self.bars.say(if is_message { ADVICE_ON_ENDS } else { ADVICE });
             }
         }
-        if told == MOST {
+        if told == MAX_LINES {
             self.bars.say("refmcp: more that was ignored is not shown; --trace FILE writes all of it\n");
         }
     }

@@ -80,17 +80,17 @@ async fn stop_in_order(mut signals: Signals, stopped: &CancellationToken, signal
     let _ = signal.set(first);
     stopped.cancel();
     tokio::select! {
-        () = tokio::time::sleep(FAREWELL) => {}
+        () = tokio::time::sleep(CLOSE_TIMEOUT) => {}
         // Told twice, it does not wait.
         _ = signals.next() => {}
     }
 }
 
 /// How long a connection to a server that does not answer may take to end in order.
-const HURRIED_FAREWELL: Duration = Duration::from_millis(500);
+const HURRIED_CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long a connection may take to end in order after a signal.
-const FAREWELL: Duration = Duration::from_secs(6);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(6);
 
 async fn carry_out(
     command: ClientCommand,
@@ -159,7 +159,7 @@ async fn in_session(
     match done.as_ref().map_err(ExitReason::of) {
         // A server that gave no answer in time is not waited for once more; a program is ended in any case.
         Err(ExitReason::Unreachable) if !matches!(target, Target::Command(_) | Target::Named(_)) => {
-            if tokio::time::timeout(HURRIED_FAREWELL, session.close()).await.is_err() {
+            if tokio::time::timeout(HURRIED_CLOSE_TIMEOUT, session.close()).await.is_err() {
                 tracing::debug!("the server was left without a farewell");
             }
         }

@@ -20,7 +20,7 @@ use crate::ui::text::one_line;
 
 /// Lines that are kept, and characters of each.
 const KEPT_LINES: usize = 10;
-const LONGEST: usize = 200;
+const MAX_LINE_CHARACTERS: usize = 200;
 
 /// The last lines that were not shown.
 #[derive(Debug, Clone, Default)]
@@ -29,7 +29,7 @@ pub(crate) struct LastLines(Arc<Mutex<VecDeque<String>>>);
 impl LastLines {
     fn keep(&self, line: &str) {
         let mut lines = self.0.lock();
-        lines.push_back(one_line(line).chars().take(LONGEST).collect());
+        lines.push_back(one_line(line).chars().take(MAX_LINE_CHARACTERS).collect());
         while lines.len() > KEPT_LINES {
             lines.pop_front();
         }
@@ -106,14 +106,14 @@ mod tests {
         let last = LastLines::default();
         assert_eq!(last.added_to("it failed"), "it failed");
         for number in 0..KEPT_LINES + 2 {
-            last.keep(&format!("line {number}{}", "x".repeat(LONGEST)));
+            last.keep(&format!("line {number}{}", "x".repeat(MAX_LINE_CHARACTERS)));
         }
         let told = last.added_to("it failed");
         assert!(
             told.starts_with("it failed; it last wrote:\n  line 2x") && told.contains("\n  line 11x"),
             "{told}"
         );
-        assert!(told.len() < KEPT_LINES * (LONGEST + 12) + 40, "{told}");
+        assert!(told.len() < KEPT_LINES * (MAX_LINE_CHARACTERS + 12) + 40, "{told}");
         assert_eq!(last.added_to(&told), told);
     }
 }

@@ -19,13 +19,13 @@ use crate::ui::text::{multi_line, one_line};
 use refmcp_proto::revision::Method;
 
 /// A stream that lasted this long is opened again when it breaks; a server that ends streams at once does not want it.
-pub(crate) const LASTED: Duration = Duration::from_secs(1);
+pub(crate) const MIN_STREAM_DURATION: Duration = Duration::from_secs(1);
 
 /// How long a server may take to show that it is there.
-pub(crate) const ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How often a server with sessions is asked whether it is there.
-const ASKED_EVERY: Duration = Duration::from_secs(5);
+const PING_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Shows changes until a signal comes, the server ends or standard output has no reader.
 pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
@@ -40,7 +40,7 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
             loop {
                 let since = Instant::now();
                 let ended = client.listen(&filter).await.map(drop);
-                let lasted = since.elapsed() >= LASTED;
+                let lasted = since.elapsed() >= MIN_STREAM_DURATION;
                 let why = match ended {
                     Ok(()) => "the server ended the stream of changes".to_owned(),
                     Err(Error::Call(CallError::Transport(TransportError::Broken(why)))) => why,
@@ -108,7 +108,7 @@ fn lost(why: &str) -> anyhow::Error {
 /// Asks a server with sessions now and then whether it is there: over HTTP nothing else tells of its end.
 async fn notice_loss(session: &Session) -> Result<()> {
     loop {
-        tokio::time::sleep(ASKED_EVERY).await;
+        tokio::time::sleep(PING_INTERVAL).await;
         if let Err(why) = answers_within(&session.client, session.shared.timeout).await {
             return Err(lost(&why.unwrap_or_else(|| session.budget.over())));
         }
@@ -117,7 +117,7 @@ async fn notice_loss(session: &Session) -> Result<()> {
 
 /// Whether a server answers a ping; why not, if it does not just take too long.
 pub(crate) async fn answers(client: &Client) -> Result<(), Option<String>> {
-    answers_within(client, ANSWERS_WITHIN).await
+    answers_within(client, PING_TIMEOUT).await
 }
 
 async fn answers_within(client: &Client, limit: Duration) -> Result<(), Option<String>> {

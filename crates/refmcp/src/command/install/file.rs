@@ -8,10 +8,10 @@ use anyhow::{Context, Result, bail};
 use refmcp_transport::file::{open_regular, read_limited};
 
 /// Bytes of the longest file that is read.
-const LONGEST_FILE: u64 = 16 << 20;
+const MAX_FILE: u64 = 16 << 20;
 
 /// Links that are followed one after the other.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// A file, or the place for one.
 #[derive(Debug)]
@@ -126,7 +126,7 @@ fn keep_access(file: &File, like: &Metadata) -> Result<()> {
 }
 
 fn text_of(path: &Path) -> Result<Option<String>> {
-    match open_regular(path).and_then(|file| read_limited(file, LONGEST_FILE)) {
+    match open_regular(path).and_then(|file| read_limited(file, MAX_FILE)) {
         Ok(bytes) => Ok(Some(String::from_utf8(bytes).context("it is not UTF-8")?)),
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(fault) => Err(fault.into()),
@@ -136,7 +136,7 @@ fn text_of(path: &Path) -> Result<Option<String>> {
 /// Where a path leads to, through every link, whether there is a file or not.
 fn followed(path: &Path) -> Result<PathBuf> {
     let mut path = std::path::absolute(path)?;
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {
             Ok(target) => path = path.parent().unwrap_or(Path::new("/")).join(target),
             Err(_) => return resolved(&path),

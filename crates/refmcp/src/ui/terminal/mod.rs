@@ -18,7 +18,7 @@ use super::text::{multi_line, one_line, truncate};
 use crate::logging;
 
 /// Bytes of the longest line that is read.
-pub(super) const LONGEST_LINE: usize = 1 << 20;
+pub(super) const MAX_LINE: usize = 1 << 20;
 
 /// Columns of an option that is listed.
 const COLUMNS: usize = 80;
@@ -143,15 +143,15 @@ impl Terminal {
         }
         let _held = self.show_label(label)?;
         let mut bytes = Vec::new();
-        let limit = LONGEST_LINE as u64 + 1;
+        let limit = MAX_LINE as u64 + 1;
         (&mut self.input).take(limit).read_until(b'\n', &mut bytes)?;
         if bytes.is_empty() {
             // So that what comes next does not stand behind the question.
             self.write_line("")?;
             return Err(AskError::Ended);
         }
-        if bytes.len() > LONGEST_LINE {
-            return Err(io::Error::other(format!("a line of more than {LONGEST_LINE} bytes")).into());
+        if bytes.len() > MAX_LINE {
+            return Err(io::Error::other(format!("a line of more than {MAX_LINE} bytes")).into());
         }
         let text = String::from_utf8(bytes).map_err(|_| io::Error::other("what was typed is no text"))?;
         Ok(text.trim().to_owned())

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
-use super::LONGEST_LINE;
+use super::MAX_LINE;
 
 /// The terminal whose mode is changed.
 #[cfg(unix)]
@@ -65,7 +65,7 @@ pub(super) fn read_hidden(input: &mut dyn BufRead) -> io::Result<Option<String>>
             0x15 => typed.clear(),
             0x1b => skip_sequence(&mut keys)?,
             0x00..0x20 => {}
-            key if typed.len() < LONGEST_LINE => typed.push(key),
+            key if typed.len() < MAX_LINE => typed.push(key),
             _ => {}
         }
     }

@@ -94,7 +94,7 @@ fn nothing_a_server_says_reaches_the_terminal_as_it_is() {
 
 #[test]
 fn lines_without_end_and_bytes_that_are_no_text_are_refused() {
-    let (mut terminal, _) = scripted("x".repeat(LONGEST_LINE + 1));
+    let (mut terminal, _) = scripted("x".repeat(MAX_LINE + 1));
     assert!(matches!(terminal.line("Name"), Err(AskError::Terminal(_))));
     let (mut terminal, _) = scripted(b"\xff\xfe\n".to_vec());
     assert!(matches!(terminal.line("Name"), Err(AskError::Terminal(_))));

@@ -1,5 +1,5 @@
 //! Progress (`notifications/progress`) and log messages of calls: those that the client wants, by its `progressToken` and
-//! log level, and none twice when a handler runs again.
+//! log level, and none twice when a handler runs again. There is no rate limit; progress that does not grow is dropped.
 
 use serde::Serialize;
 
