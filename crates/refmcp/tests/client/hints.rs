@@ -47,7 +47,24 @@ fn names_that_are_nearly_right_are_proposed() {
 fn the_other_scheme_or_path_is_proposed() {
     let (user, plain, secure) = (User::new(), Server::start(&[]), SecureServer::start(&User::new()));
     let (plain, secure) = (&plain.address, &secure.address);
+    let page = |status| {
+        let body = "<html><title>Shop</title></html>".to_owned();
+        answering(move |_, _| Answer(status, "Content-Type: text/html\r\n", body.clone()))
+    };
+    let (shop, files) = (page("200 OK"), page("405 Method Not Allowed"));
     for (url, hint) in [
+        (
+            format!("{shop}/"),
+            format!(
+                "HTML: Shop; a web page is at /: check the path of the URL; many servers have their endpoint at /mcp, try {shop}/mcp"
+            ),
+        ),
+        (
+            format!("{files}/x"),
+            format!(
+                "no endpoint of MCP is at /x: check the path of the URL; many servers have their endpoint at /mcp, try {files}/mcp"
+            ),
+        ),
         (format!("https://{plain}/mcp"), format!("does not speak TLS at this port; try http://{plain}/mcp")),
         (format!("wss://{plain}/mcp/ws"), format!("try ws://{plain}/mcp/ws")),
         (format!("http://{secure}/mcp"), format!("speaks TLS at this port: try https://{secure}/mcp")),

@@ -35,7 +35,14 @@ pub(crate) async fn of_connecting(server: &str, is_sse: bool, fault: &ConnectErr
             let sse = with_path(&url, "/sse");
             Some(format!("most servers have HTTP+SSE at /sse: try sse+{sse}, or {url} for streamable HTTP"))
         }
-        TransportError::Refused { status: 404, body, .. } => Some(elsewhere(&url, body)),
+        TransportError::Refused { status: 404, body, .. } => Some(elsewhere(&url, "nothing", body)),
+        // As servers of files and of web applications do.
+        TransportError::Refused { status: 405 | 501, body, .. } => {
+            Some(elsewhere(&url, "no endpoint of MCP", body))
+        }
+        TransportError::Misbehaved(_) if text.contains("content of type text/html") => {
+            Some(elsewhere(&url, "a web page", ""))
+        }
         TransportError::Refused { status: 400, body, .. } if !secure && body.contains("HTTPS") => {
             Some(format!("try {}", with_scheme(&url, secure)))
         }
@@ -87,24 +94,24 @@ fn with_scheme(url: &Url, secure: bool) -> String {
     format!("{other}://{rest}")
 }
 
-/// Where the endpoint may be instead; `body` is what the server said, which may be just that.
-fn elsewhere(url: &Url, body: &str) -> String {
+/// Where the endpoint may be instead of `what` was found; `body` is what the server said, which may be just that.
+fn elsewhere(url: &Url, what: &str, body: &str) -> String {
     let path = url.path();
     let is_web_socket = matches!(url.scheme(), "ws" | "wss");
     let usual = if is_web_socket { "/mcp/ws" } else { "/mcp" };
     let told = body.split_once("MCP is at ").and_then(|(_, told)| told.split_whitespace().next());
     if let Some(told) = told.filter(|told| told.starts_with('/')) {
         let told = if is_web_socket { format!("{}/ws", told.trim_end_matches('/')) } else { told.to_owned() };
-        return format!("nothing is at {path}: try {}", with_path(url, &told));
+        return format!("{what} is at {path}: try {}", with_path(url, &told));
     }
     match path.trim_end_matches('/') {
         "" => {}
-        bare if bare != path => return format!("nothing is at {path}: try {}", with_path(url, bare)),
-        bare if bare.ends_with(usual) => return format!("nothing is at {path}: check the path of the URL"),
+        bare if bare != path => return format!("{what} is at {path}: try {}", with_path(url, bare)),
+        bare if bare.ends_with(usual) => return format!("{what} is at {path}: check the path of the URL"),
         _ => {}
     }
     format!(
-        "nothing is at {path}: check the path of the URL; many servers have their endpoint at {usual}, try {}",
+        "{what} is at {path}: check the path of the URL; many servers have their endpoint at {usual}, try {}",
         with_path(url, usual)
     )
 }
@@ -158,14 +165,17 @@ mod tests {
         let at = |text: &str| Url::parse(text).unwrap();
         assert_eq!(with_scheme(&at("https://h:1/mcp"), true), "http://h:1/mcp");
         assert_eq!(with_scheme(&at("ws://h:1/"), false), "wss://h:1/");
-        assert!(elsewhere(&at("http://h:1/"), "").ends_with("try http://h:1/mcp"));
-        assert!(elsewhere(&at("http://h:1/mcp"), "").ends_with("check the path of the URL"));
-        assert!(elsewhere(&at("http://h:1/mcp/"), "").ends_with("nothing is at /mcp/: try http://h:1/mcp"));
-        assert!(elsewhere(&at("http://h:1/x/"), "").ends_with("try http://h:1/x"));
-        assert!(elsewhere(&at("ws://h:1/nope"), "").ends_with("try ws://h:1/mcp/ws"));
+        assert!(elsewhere(&at("http://h:1/"), "nothing", "").ends_with("try http://h:1/mcp"));
+        assert!(elsewhere(&at("http://h:1/mcp"), "nothing", "").ends_with("check the path of the URL"));
+        assert!(
+            elsewhere(&at("http://h:1/mcp/"), "nothing", "")
+                .ends_with("nothing is at /mcp/: try http://h:1/mcp")
+        );
+        assert!(elsewhere(&at("http://h:1/x/"), "nothing", "").ends_with("try http://h:1/x"));
+        assert!(elsewhere(&at("ws://h:1/nope"), "nothing", "").ends_with("try ws://h:1/mcp/ws"));
         let told = "there is nothing here; MCP is at /x/y";
-        assert_eq!(elsewhere(&at("http://h:1/z"), told), "nothing is at /z: try http://h:1/x/y");
-        assert_eq!(elsewhere(&at("ws://h:1/z"), told), "nothing is at /z: try ws://h:1/x/y/ws");
-        assert!(elsewhere(&at("ws://h:1/mcp/ws"), "").ends_with("check the path of the URL"));
+        assert_eq!(elsewhere(&at("http://h:1/z"), "nothing", told), "nothing is at /z: try http://h:1/x/y");
+        assert_eq!(elsewhere(&at("ws://h:1/z"), "nothing", told), "nothing is at /z: try ws://h:1/x/y/ws");
+        assert!(elsewhere(&at("ws://h:1/mcp/ws"), "nothing", "").ends_with("check the path of the URL"));
     }
 }
