@@ -5,18 +5,21 @@ use std::time::Duration;
 
 use refmcp_proto::engine::DetachedCall;
 use refmcp_transport::EngineHandle;
+use tokio::sync::Mutex;
 
 use crate::backplane::{Backplane, ParkOutcome, Result, SessionId, Unavailable, WriterEpoch};
 use crate::method;
 use crate::session::Session;
 
-/// The detached calls of a session.
+/// The detached calls of a session. An engine has one of these, and clones of it.
 #[derive(Debug, Clone)]
 pub struct DetachedCalls {
     backplane: Arc<dyn Backplane>,
     session: SessionId,
     ttl: Duration,
     claimant: WriterEpoch,
+    /// Held while a call is claimed: the backplane gives a call to the same claimant again.
+    claiming: Arc<Mutex<()>>,
 }
 
 impl DetachedCalls {
@@ -27,7 +30,7 @@ impl DetachedCalls {
         ttl: Duration,
         claimant: WriterEpoch,
     ) -> Self {
-        Self { backplane, session, ttl, claimant }
+        Self { backplane, session, ttl, claimant, claiming: Arc::default() }
     }
 
     /// Keeps a call that has an outcome or waits for input, until it is claimed.
@@ -47,6 +50,7 @@ impl DetachedCalls {
 
     /// Takes the call of this key, to go on with it. Of all who try, one gets it.
     pub async fn claim(&self, key: &str) -> Result<Option<DetachedCall>> {
+        let _claiming = self.claiming.lock().await;
         let Some(version) = self.find(key).await? else { return Ok(None) };
         let claimed = self.backplane.claim(&self.session, &version, self.claimant, None).await?;
         claimed.map(|call| serde_json::from_slice(&call.state).map_err(Unavailable::new)).transpose()
