@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use refmcp_proto::engine::client::{CallOptions, ServerFacts, TransportKind};
+use refmcp_proto::engine::client::{CallOptions, OpenError, ServerFacts, TransportError, TransportKind};
 use refmcp_proto::finding::Finding;
 use refmcp_proto::model::{
     CallToolResult, CompleteResult, CompletionArgument, CompletionRef, DiscoverResult, EmptyResult,
@@ -15,7 +15,6 @@ use refmcp_proto::model::{
 use refmcp_proto::revision::{Lifecycle, Method, NotificationMethod};
 use refmcp_proto::rule;
 use serde::Serialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::builder::ClientBuilder;
@@ -245,25 +244,6 @@ impl Client {
         }
     }
 
-    /// Makes a request on behalf of another client, and gives the text of the result. The parameters are the text of a JSON
-    /// object without `_meta`; they are sent as they are, and nothing is checked but that the text is JSON.
-    pub fn forward(&self, method: &str, params: &RawValue) -> Request<Box<RawValue>> {
-        let known = Method::known(method);
-        let request = Request::of_text(self, method, params.get()).unchecked();
-        let Some(member) = known.as_ref().and_then(Method::name_member) else { return request };
-        let Ok(members) = serde_json::from_str::<JsonObject>(params.get()) else { return request };
-        let request = match members.get(member) {
-            Some(Value::String(name)) => request.named(name),
-            _ => request,
-        };
-        match members.get("arguments") {
-            Some(Value::Object(arguments)) if known == Some(Method::CallTool) => {
-                request.arguments(arguments.clone())
-            }
-            _ => request,
-        }
-    }
-
     /// Waits until the next response to a request of the server is sent, from the moment this is called: a request that has
     /// to come after the response waits for it.
     pub fn response_sent(&self) -> impl Future<Output = ()> + Send + use<> {
@@ -311,6 +291,26 @@ impl Client {
             }
         }
         usable
+    }
+
+    /// Why the session is over, if it is.
+    #[doc(alias = "is_closed")]
+    pub fn close_reason(&self) -> Option<OpenError> {
+        match self.driver.open_state() {
+            OpenState::Closed(why) => Some(why),
+            OpenState::Opening | OpenState::Open(_) => None,
+        }
+    }
+
+    /// Waits until the session is over, and says why. The future does not keep the connection open.
+    pub fn closed(&self) -> impl Future<Output = OpenError> + Send + use<> {
+        let mut states = self.driver.open_states();
+        async move {
+            match states.wait_for(|state| matches!(state, OpenState::Closed(_))).await.as_deref() {
+                Ok(OpenState::Closed(why)) => why.clone(),
+                _ => OpenError::Transport(TransportError::Closed),
+            }
+        }
     }
 
     /// Closes the session and the connection in order, within a bounded time. Calls that have not ended fail.

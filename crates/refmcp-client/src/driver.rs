@@ -137,6 +137,11 @@ impl ClientDriver {
         self.open_state.borrow().clone()
     }
 
+    /// The states from now on.
+    pub(crate) fn open_states(&self) -> watch::Receiver<OpenState> {
+        self.open_state.subscribe()
+    }
+
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
@@ -274,13 +279,16 @@ impl ClientDriver {
                     _ => {}
                 }
             }
-            Deferred::Event(event) => {
-                if let Event::Notification(notification) = &event {
-                    self.cache.lock().invalidate(notification);
-                }
-                self.host.emit(&event);
-            }
+            Deferred::Event(event) => self.emit(&event),
         }
+    }
+
+    /// Tells the application of an event.
+    pub(crate) fn emit(&self, event: &Event) {
+        if let Event::Notification(notification) = event {
+            self.cache.lock().invalidate(notification);
+        }
+        self.host.emit(event);
     }
 
     /// Runs the handler of a request as a task.
@@ -367,9 +375,9 @@ impl WeakSink {
         }
     }
 
-    fn tell(&self, event: Event) {
+    fn tell(&self, event: &Event) {
         if let Some(driver) = self.0.upgrade() {
-            driver.run_deferred(Deferred::Event(event));
+            driver.emit(event);
         }
     }
 }
@@ -404,11 +412,11 @@ impl MessageSink for WeakSink {
     }
 
     fn stream_lost(&self, why: TransportError) {
-        self.tell(Event::StreamLost(why));
+        self.tell(&Event::StreamLost(why));
     }
 
     fn stream_restored(&self) {
-        self.tell(Event::StreamRestored);
+        self.tell(&Event::StreamRestored);
     }
 
     fn observed(&self) -> Observed {

@@ -32,10 +32,12 @@ mod client;
 mod clients;
 mod driver;
 mod error;
+mod forward;
 mod host;
 mod list;
 mod request;
 mod response_cache;
+mod subscriptions;
 
 #[cfg(feature = "http")]
 pub mod auth;
@@ -65,3 +67,4 @@ pub use refmcp_proto::model;
 pub use refmcp_proto::revision::{Lifecycle, Revision};
 pub use refmcp_transport::observer;
 pub use request::{Request, RoundOutcome};
+pub use subscriptions::Subscriptions;

@@ -86,7 +86,7 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
     }
 
     /// A request that cannot be sent: awaiting it returns this error.
-    pub(crate) fn invalid(client: &Client, method: &'static str, why: String) -> Self {
+    pub(crate) fn invalid(client: &Client, method: &str, why: String) -> Self {
         Self { params: Err(Error::Misuse(why)), ..Self::new(client, method, &()) }
     }
 

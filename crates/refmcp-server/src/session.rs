@@ -169,6 +169,13 @@ impl Session {
         }
     }
 
+    /// Tells the client of a change as [`Server::changed`] does, whether it has a session or listens without one.
+    pub async fn published(&self, change: Change) {
+        if let Some(handle) = self.handle.get() {
+            handle.published(change).await;
+        }
+    }
+
     /// Sends the client a log message that belongs to no call.
     pub async fn log(&self, note: LogMessage) {
         if let Some(handle) = self.handle.get() {

@@ -48,6 +48,60 @@ pub trait FrameWriter: Send {
     }
 }
 
+/// Reads messages, and can look at the first without taking it.
+#[derive(Debug)]
+pub struct PeekedReader<R> {
+    reader: R,
+    /// The first message until it is taken, and whether that is due; empty where it was too long.
+    first: Option<Vec<u8>>,
+    is_taken: bool,
+}
+
+impl<R: FrameReader> PeekedReader<R> {
+    /// Reads from another reader.
+    pub fn new(reader: R) -> Self {
+        Self { reader, first: None, is_taken: false }
+    }
+
+    /// The first message, empty where it was too long; `None` where the input ends before. Messages may be read only after
+    /// that.
+    ///
+    /// # Errors
+    /// The input cannot be read.
+    pub async fn peek(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut is_open = true;
+        loop {
+            self.first = self.reader.next_frame().map(|frame| match frame {
+                Frame::Message(bytes) => bytes.to_vec(),
+                Frame::TooLong => Vec::new(),
+            });
+            if self.first.is_some() || !is_open {
+                return Ok(self.first.clone());
+            }
+            // What comes before the end may be a message without a line break.
+            is_open = self.reader.fill().await?;
+        }
+    }
+}
+
+impl<R: FrameReader> FrameReader for PeekedReader<R> {
+    async fn fill(&mut self) -> io::Result<bool> {
+        self.reader.fill().await
+    }
+
+    fn next_frame(&mut self) -> Option<Frame<'_>> {
+        match self.first.as_deref().filter(|_| !std::mem::replace(&mut self.is_taken, true)) {
+            Some([]) => Some(Frame::TooLong),
+            Some(first) => Some(Frame::Message(first)),
+            None => self.reader.next_frame(),
+        }
+    }
+
+    fn partial(&self) -> &[u8] {
+        self.reader.partial()
+    }
+}
+
 /// Reads messages that stand on a line each.
 #[derive(Debug)]
 pub struct LineReader<R> {
@@ -168,6 +222,32 @@ mod tests {
         writing.await.unwrap();
         assert_eq!(seen.len(), 100);
         assert_eq!(seen[99], "{\"n\":99}");
+    }
+
+    #[tokio::test]
+    async fn the_first_message_is_seen_before_it_is_taken() {
+        for (input, first, all) in [
+            (&b"{}\n[]\n"[..], Some(&b"{}"[..]), &["{}", "[]"][..]),
+            (b"{}", Some(b"{}"), &["{}"]),
+            (b"a line that is too long\n{}\n", Some(b""), &["too long", "{}"]),
+            (b"", None, &[]),
+        ] {
+            let mut reader = PeekedReader::new(LineReader::new(input, 10));
+            assert_eq!(reader.peek().await.unwrap().as_deref(), first);
+            let mut seen = Vec::new();
+            loop {
+                while let Some(frame) = reader.next_frame() {
+                    seen.push(match frame {
+                        Frame::Message(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+                        Frame::TooLong => "too long".to_owned(),
+                    });
+                }
+                if !reader.fill().await.unwrap() {
+                    break;
+                }
+            }
+            assert_eq!(seen, all);
+        }
     }
 
     #[tokio::test]

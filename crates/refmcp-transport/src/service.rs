@@ -133,6 +133,11 @@ impl EngineHandle {
         self.send(|engine| engine.session_changed(&change)).await;
     }
 
+    /// The same, on the client's streams of `subscriptions/listen` too.
+    pub async fn published(&self, change: Change) {
+        self.send(|engine| engine.changed(&change)).await;
+    }
+
     /// Sends a notification that the engine knows nothing of, for a call or for the session.
     pub async fn notify(&self, call: Option<CallId>, notification: ServerNotification) {
         self.send(|engine| engine.notify(call, &notification)).await;

@@ -7,3 +7,4 @@ mod lists;
 mod observer;
 mod opening;
 mod several;
+mod subscriptions;

@@ -4,12 +4,10 @@
 //! served. A client has one connection to the server behind: its session's, its pipe's, or for stateless requests over
 //! HTTP the one that all of them share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use anyhow::Result;
-use parking_lot::Mutex;
 use refmcp_client::observer::Observer;
 use refmcp_client::transport::Connector;
 use refmcp_client::{
@@ -24,14 +22,13 @@ use refmcp_proto::peer::Peer;
 use refmcp_proto::revision::{Lifecycle, Method, upgrade};
 use refmcp_server::{
     BuildError, Call, CallError, CallId, Forward, ForwardedCall, HandlerOutcome, Policy, Server,
-    ServerRequestError, Session, WeakServer,
+    ServerRequestError, Session,
 };
 use serde_json::value::RawValue;
-use tokio::sync::watch;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::subscriptions::{ACKNOWLEDGE_TIMEOUT, Wants};
 use super::upstream::{FrontServer, Upstream};
 
 /// Bytes of the longest message.
@@ -39,7 +36,7 @@ pub(super) const MAX_MESSAGE_SIZE: usize = 64 << 20;
 /// How often one call may ask the client: a server that samples in a loop is none that never ends.
 const MAX_ROUNDS: u32 = 1000;
 /// How long all connections may take to end in order.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+const CLOSED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Where the server behind is, and how it is connected.
 pub(crate) struct Target {
@@ -58,37 +55,20 @@ struct Inner {
     target: Target,
     /// Whether it serves one client alone, over standard input and output.
     single: bool,
-    server: Arc<OnceLock<WeakServer>>,
-    /// The connection of that client, or of all stateless requests over HTTP.
-    own: Arc<Slot>,
-    all: Mutex<Vec<Weak<Upstream>>>,
+    server: FrontServer,
+    /// The server as that client has it, or all stateless requests over HTTP.
+    own: Arc<Upstream>,
+    /// Told when all connections are to be closed, and the tasks that close them.
+    close: CancellationToken,
     closing: TaskTracker,
-}
-
-/// The connection of one client, opened for its first call.
-#[derive(Default)]
-struct Slot {
-    upstream: Mutex<Option<Arc<Upstream>>>,
-    /// Held while a connection is opened.
-    opening: tokio::sync::Mutex<()>,
-    /// Whether a call was made over it.
-    is_used: AtomicBool,
-    wants: Arc<Wants>,
-    /// Subscriptions that the server has not acknowledged. Calls wait for them, so that a client hears of what its own
-    /// calls change.
-    subscribing: watch::Sender<usize>,
 }
 
 impl Gateway {
     pub(super) fn new(target: Target, single: bool) -> Self {
-        Self(Arc::new(Inner {
-            target,
-            single,
-            server: Arc::default(),
-            own: Arc::default(),
-            all: Mutex::default(),
-            closing: TaskTracker::new(),
-        }))
+        let server = FrontServer::default();
+        let own = Upstream::new(!single, server.clone());
+        let (close, closing) = (CancellationToken::new(), TaskTracker::new());
+        Self(Arc::new(Inner { target, single, server, own, close, closing }))
     }
 
     pub(super) fn name(&self) -> String {
@@ -96,21 +76,12 @@ impl Gateway {
     }
 
     /// Connects to the server for the only client, or for all stateless requests.
-    pub(super) async fn open(&self, client: Option<&Peer>) -> Result<Arc<Upstream>, ConnectError> {
-        let upstream = self.connect(&self.0.own, None, client).await?;
-        *self.0.own.upstream.lock() = Some(upstream.clone());
-        Ok(upstream)
+    pub(super) async fn open(&self, client: Option<&Peer>) -> Result<Client, ConnectError> {
+        self.connect(&self.0.own, client).await
     }
 
     /// The server in front, by what the server behind says of itself.
     pub(super) fn server(&self, facts: &ServerFacts) -> Result<Server, BuildError> {
-        let server = self.build(facts)?;
-        // Called once.
-        let _ = self.0.server.set(server.downgrade());
-        Ok(server)
-    }
-
-    fn build(&self, facts: &ServerFacts) -> Result<Server, BuildError> {
         let info = facts.info.clone().unwrap_or_else(|| Implementation::new(self.name(), ""));
         let mut offered = facts.capabilities.clone();
         // Completion is older than its capability.
@@ -133,41 +104,42 @@ impl Gateway {
         if let Some(instructions) = &facts.instructions {
             builder = builder.instructions(instructions);
         }
-        builder.build()
+        let server = builder.build()?;
+        // Called once.
+        let _ = self.0.server.set(server.downgrade());
+        Ok(server)
     }
 
     /// Connects in the client's revision where the server has it, so that nothing has to be translated.
-    async fn connect(
-        &self,
-        slot: &Arc<Slot>,
-        session: Option<&Arc<Session>>,
-        client: Option<&Peer>,
-    ) -> Result<Arc<Upstream>, ConnectError> {
+    async fn connect(&self, upstream: &Arc<Upstream>, client: Option<&Peer>) -> Result<Client, ConnectError> {
         let policy = self.0.target.version;
         let first = match client {
             Some(peer) if policy == VersionPolicy::Auto => VersionPolicy::AtMost(peer.revision),
             _ => policy,
         };
-        match self.connect_in(slot, session, client, first).await {
+        let connected = match self.connect_in(upstream, client, first).await {
             Err(fault) if first != policy && is_about_revision(fault.why()) => {
-                self.connect_in(slot, session, client, policy).await
+                self.connect_in(upstream, client, policy).await?
             }
-            done => done,
-        }
+            done => done?,
+        };
+        let (client, close) = (connected.clone(), self.0.close.child_token());
+        upstream.connected(client.clone(), close.clone().drop_guard());
+        self.0.closing.spawn(async move {
+            close.cancelled().await;
+            client.close().await;
+        });
+        Ok(connected)
     }
 
     async fn connect_in(
         &self,
-        slot: &Arc<Slot>,
-        session: Option<&Arc<Session>>,
+        upstream: &Arc<Upstream>,
         client: Option<&Peer>,
         policy: VersionPolicy,
-    ) -> Result<Arc<Upstream>, ConnectError> {
-        let Inner { target, single, server, closing, all, .. } = &*self.0;
-        let front = FrontServer { server: server.clone(), all_listen: *single || client.is_none() };
-        let upstream = Upstream::new(self.is_shared(slot), slot.wants.clone(), front, closing.clone());
-        upstream.belongs_to(session);
-        let (asks, hears) = (Arc::downgrade(&upstream), Arc::downgrade(&upstream));
+    ) -> Result<Client, ConnectError> {
+        let target = &self.0.target;
+        let (asks, hears) = (Arc::downgrade(upstream), Arc::downgrade(upstream));
         let capabilities = client.map_or_else(every_capability, |peer| peer.capabilities.clone());
         let host = Host::new()
             .requests(capabilities, move |request| Upstream::ask(asks.clone(), None, request))
@@ -188,85 +160,74 @@ impl Gateway {
         if let Some(observer) = &target.observer {
             builder = builder.observer(observer.clone());
         }
-        let connected = builder.connect_to(target.connector.clone()).await?;
-        upstream.connected(connected);
-        let mut all = all.lock();
-        all.retain(|upstream| upstream.strong_count() > 0);
-        all.push(Arc::downgrade(&upstream));
-        Ok(upstream)
+        builder.connect_to(target.connector.clone()).await
     }
 
-    /// The place of a connection: the only client's, or that of all stateless requests over HTTP, or else the session's or
-    /// the pipe's.
-    fn slot(&self, session: &Session, in_session: bool) -> Arc<Slot> {
-        let has_own = !self.0.single && (in_session || session.connection().transport != "http");
-        if has_own { session.value() } else { self.0.own.clone() }
-    }
-
-    /// Whether clients share a connection that have nothing to do with each other.
-    fn is_shared(&self, slot: &Arc<Slot>) -> bool {
-        !self.0.single && Arc::ptr_eq(slot, &self.0.own)
-    }
-
-    /// The connection in a slot, opened if there is none or if it has ended.
-    async fn upstream(
-        &self,
-        slot: &Arc<Slot>,
-        session: &Arc<Session>,
-        client: Option<&Peer>,
-    ) -> Result<Arc<Upstream>, ConnectError> {
-        let _opening = slot.opening.lock().await;
-        let (own, own_session) = (&self.0.own, (!self.is_shared(slot)).then_some(session));
-        if !Arc::ptr_eq(slot, own) && !own.is_used.load(Ordering::Relaxed) {
-            // So that there is one connection for each client. What the server offers is known; it closes as it is dropped.
-            own.upstream.lock().take();
-        }
-        let known = slot.upstream.lock().clone().filter(|upstream| upstream.ended().is_none());
-        let is_used = slot.is_used.swap(true, Ordering::Relaxed);
-        let upstream = match known {
-            Some(upstream) if is_used => return Ok(upstream),
-            Some(upstream) => upstream,
-            None => self.connect(slot, own_session, client).await?,
+    /// The server as a client has it: the only client, or all stateless requests over HTTP, or else a session or a pipe.
+    fn upstream(&self, session: &Arc<Session>, in_session: bool) -> Arc<Upstream> {
+        let Inner { single, own, server, .. } = &*self.0;
+        let has_own = !single && (in_session || session.connection().transport != "http");
+        let upstream = if has_own {
+            let value: Arc<OnceLock<Arc<Upstream>>> = session.value();
+            value.get_or_init(|| Upstream::new(false, server.clone())).clone()
+        } else {
+            own.clone()
         };
-        upstream.belongs_to(own_session);
-        *slot.upstream.lock() = Some(upstream.clone());
-        if let (Some(_), Some(facts)) = (client, upstream.facts())
-            && facts.rules().lifecycle == Lifecycle::PerRequest
-        {
-            // What a server with sessions does by itself has to be asked of one without.
-            slot.wants.set_lists(session.number(), &facts.capabilities);
-            let level =
-                self.0.server.get().and_then(WeakServer::upgrade).map(|server| server.config().log_level);
-            let mut wanted = slot.wants.level.lock();
-            *wanted = wanted.or(level);
+        if !upstream.is_shared {
+            upstream.belongs_to(session);
         }
-        upstream.restore().await;
-        Ok(upstream)
+        upstream
+    }
+
+    /// The client behind, connected if there is none or if its session has ended.
+    async fn client(
+        &self,
+        upstream: &Arc<Upstream>,
+        session: &Session,
+        peer: Option<&Peer>,
+    ) -> Result<Client, ConnectError> {
+        let _opening = upstream.opening.lock().await;
+        let own = &self.0.own;
+        if !Arc::ptr_eq(upstream, own) && !own.is_used.load(Ordering::Relaxed) {
+            // So that there is one connection for each client. What the server offers is known.
+            own.disconnect();
+        }
+        let is_used = upstream.is_used.swap(true, Ordering::Relaxed);
+        let client = match upstream.client() {
+            Some(client) if is_used => return Ok(client),
+            Some(client) => client,
+            None => self.connect(upstream, peer).await?,
+        };
+        let (facts, subscriptions) = (client.server(), &upstream.subscriptions);
+        if peer.is_some() && facts.rules().lifecycle == Lifecycle::PerRequest {
+            // What a server with sessions does by itself has to be asked of one without.
+            subscriptions.set_lists(session.number(), &facts.capabilities);
+            subscriptions.set_level(subscriptions.level().unwrap_or(session.server().config().log_level));
+        }
+        subscriptions.connect(&client).await;
+        Ok(client)
     }
 
     async fn forward(self, call: Call) -> Result<HandlerOutcome, CallError> {
-        let in_session = call.session().is_some();
         let session = call.connection_session();
-        let slot = self.slot(session, in_session);
-        let peer = in_session.then(|| call.peer());
-        let upstream = self.upstream(&slot, session, peer).await.map_err(|fault| own_error(&fault))?;
-        let Some(facts) = upstream.facts() else { return Err(own_error(&"it is not connected").into()) };
+        let peer = call.session().map(|_| call.peer());
+        let upstream = self.upstream(session, peer.is_some());
+        let client = self.client(&upstream, session, peer).await.map_err(|fault| own_error(&fault))?;
+        let facts = client.server();
         let is_stateless = facts.rules().lifecycle == Lifecycle::PerRequest;
-        if is_stateless && slot.record(&call)? {
+        if is_stateless && upstream.record(&call)? {
             // Methods of sessions that the server does not have.
-            upstream.restore().await;
+            upstream.subscriptions.apply().await;
             return Ok(HandlerOutcome::Done(Box::new(EmptyResult::default().into())));
         }
-        if *slot.subscribing.borrow() > 0 {
-            let mut subscribing = slot.subscribing.subscribe();
-            // A server that does not acknowledge holds back no call for longer.
-            let _ = timeout(ACKNOWLEDGE_TIMEOUT, subscribing.wait_for(|count| *count == 0)).await;
-        }
+        // So that a client hears of what its own calls change.
+        upstream.subscriptions.applied().await;
         if let Some(level) = call.log_level().filter(|_| !is_stateless) {
-            let level = slot.wants.lower_level(level);
-            upstream.set_level(level).await.map_err(|fault| error_of(fault, &call, &facts))?;
+            let known = upstream.subscriptions.level();
+            upstream.subscriptions.set_level(known.map_or(level, |known| known.min(level)));
+            upstream.subscriptions.apply().await;
         }
-        let mut running = upstream.running(&call).await?;
+        let mut running = upstream.running(&call, &client).await?;
         running.answer(&call).await;
         loop {
             if running.ask(&call) {
@@ -274,12 +235,9 @@ impl Gateway {
                 return Err(ServerRequestError::Pending.into());
             }
             let Some(done) = running.run(&call).await else { continue };
-            if let Err(Error::Call(RequestError::NotOpen(why))) = &done {
-                upstream.end(why);
-            }
             let result = done.map_err(|fault| error_of(fault, &call, &facts))?;
-            if slot.record(&call)? {
-                upstream.recorded().await;
+            if upstream.record(&call)? {
+                upstream.subscriptions.mark_applied().await;
             }
             return Ok(outcome(result, &call, &facts)?);
         }
@@ -287,12 +245,9 @@ impl Gateway {
 
     /// Ends all connections in order.
     pub(super) async fn close(&self) {
-        let open: Vec<Arc<Upstream>> = self.0.all.lock().iter().filter_map(Weak::upgrade).collect();
-        for upstream in open {
-            self.0.closing.spawn(async move { upstream.close().await });
-        }
+        self.0.close.cancel();
         self.0.closing.close();
-        if timeout(CLOSE_TIMEOUT, self.0.closing.wait()).await.is_err() {
+        if timeout(CLOSED_WITHIN, self.0.closing.wait()).await.is_err() {
             tracing::info!("not all connections to the server have ended in time");
         }
     }
@@ -304,56 +259,43 @@ impl Forward for Gateway {
     }
 
     fn waiting_call_ended(&self, session: &Arc<Session>, call: CallId) {
-        for slot in [self.slot(session, true), self.0.own.clone()] {
-            if let Some(upstream) = &*slot.upstream.lock() {
-                upstream.drop_parked(session.number(), call);
-            }
+        for upstream in [&self.upstream(session, true), &self.0.own] {
+            upstream.drop_parked(session.number(), call);
         }
     }
 
     fn roots_changed(&self, session: &Arc<Session>) {
-        let upstream = self.slot(session, true).upstream.lock().clone();
-        if let Some(client) = upstream.as_ref().and_then(|upstream| upstream.client()) {
+        if let Some(client) = self.upstream(session, true).client() {
             client.roots_changed();
         }
     }
 
     fn listening(&self, session: &Arc<Session>, filter: &SubscriptionFilter) {
-        let (gateway, slot, session) = (self.clone(), self.slot(session, false), session.clone());
+        let (gateway, upstream, session) = (self.clone(), self.upstream(session, false), session.clone());
         let ends = *filter == SubscriptionFilter::default();
-        slot.wants.set(session.number(), filter);
-        slot.subscribing.send_modify(|count| *count += 1);
+        upstream.subscriptions.set(session.number(), filter.clone());
         tokio::spawn(async move {
-            let current = slot.upstream.lock().clone();
-            let upstream = match current {
-                // Ending a subscription starts no server.
-                current if ends => current,
-                _ => gateway
-                    .upstream(&slot, &session, None)
-                    .await
-                    .inspect_err(|fault| tracing::warn!("no changes are heard of: {fault}"))
-                    .ok(),
-            };
-            if let Some(upstream) = upstream {
-                upstream.subscribe().await;
+            // Ending a subscription starts no server.
+            if !ends && let Err(fault) = gateway.client(&upstream, &session, None).await {
+                tracing::warn!("no changes are heard of: {fault}");
             }
-            slot.subscribing.send_modify(|count| *count -= 1);
+            upstream.subscriptions.apply().await;
         });
     }
 }
 
-impl Slot {
+impl Upstream {
     /// Records what a call of a session is to change for good; `false` where it changes nothing.
     fn record(&self, call: &Call) -> Result<bool, CallError> {
         let session = call.connection_session().number();
         match call.method() {
             Method::SetLevel => {
                 let SetLevelParams { level, .. } = serde_json::from_str(call.params())?;
-                *self.wants.level.lock() = Some(level);
+                self.subscriptions.set_level(level);
             }
             Method::Subscribe | Method::Unsubscribe => {
                 let SubscribeParams { uri, .. } = serde_json::from_str(call.params())?;
-                self.wants.set_resource(session, uri, *call.method() == Method::Subscribe);
+                self.subscriptions.set_resource(session, &uri, *call.method() == Method::Subscribe);
             }
             _ => return Ok(false),
         }

@@ -3,23 +3,20 @@
 //! | module | what it is |
 //! |---|---|
 //! | `gateway` | a server of ours in front, and the client library behind it |
-//! | `upstream` | one connection to the server behind |
-//! | `running`, `params` | the calls over it |
-//! | `subscriptions` | what clients want to hear of |
+//! | `upstream` | the server behind as one client has it |
+//! | `running` | the calls at that server |
 //! | `stdio` | the client of the gateway that started this process |
 
 mod gateway;
-mod params;
 mod running;
 mod stdio;
-mod subscriptions;
 mod upstream;
 
 use std::io::{Write, stdout};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use refmcp_http::{Endpoint, EndpointPath, Listener, Options, Tls};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -49,13 +46,12 @@ pub(crate) async fn serve_listener(
     let options = Options { path: front.path()?, ..front.options() };
     let (listener, at) = front.bind().await?;
     let gateway = Gateway::new(target, false);
-    let upstream = tokio::select! {
+    let client = tokio::select! {
         opened = gateway.open(None) => opened.map_err(|why| fault::of_connecting(&why, last_lines))?,
         () = stop.cancelled() => return Ok(()),
     };
-    let Some(facts) = upstream.facts() else { bail!("the server is not connected") };
-    let endpoint = Endpoint::builder(gateway.server(&facts)?).options(options).build();
-    drop(upstream);
+    let endpoint = Endpoint::builder(gateway.server(&client.server())?).options(options).build();
+    drop(client);
     front.announce(&at);
     endpoint.serve(listener, stop.clone(), STOP_TIMEOUT).await;
     gateway.close().await;

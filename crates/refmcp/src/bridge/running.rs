@@ -20,15 +20,14 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::params::forwarded_params;
-use super::upstream::{HOLD_TIMEOUT, INBOX, NEXT, RESPONSE_TIMEOUT, Upstream};
+use super::upstream::{ANSWER_WITHIN, HELD_FOR, INBOX, NEXT, Upstream};
 
 /// How long a call may take. The client of the gateway decides, by cancelling it or by leaving.
-const CALL_TIMEOUT: Duration = Duration::from_secs(30 * 24 * 3600);
+const CALL_WITHIN: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long the answer of the client may take to be sent to the server.
-const SEND_TIMEOUT: Duration = Duration::from_secs(1);
+const SENT_WITHIN: Duration = Duration::from_secs(1);
 /// Calls that wait for the client.
-const MAX_PARKED: usize = 1024;
+const MOST_PARKED: usize = 1024;
 
 /// Something that happens to a call while it is forwarded.
 pub(super) enum CallEvent {
@@ -50,6 +49,7 @@ pub(super) struct Question {
 pub(super) struct Running {
     number: u64,
     upstream: Weak<Upstream>,
+    client: Client,
     inbox: mpsc::Receiver<CallEvent>,
     result: BoxFuture<'static, Result<Box<RawValue>, Error>>,
     done: Option<Result<Box<RawValue>, Error>>,
@@ -70,9 +70,13 @@ pub(super) struct Parked {
 
 impl Upstream {
     /// The call at the server that this one in front is, new or parked.
-    pub(super) async fn running(self: &Arc<Self>, call: &Call) -> Result<Box<Running>, CallError> {
+    pub(super) async fn running(
+        self: &Arc<Self>,
+        call: &Call,
+        client: &Client,
+    ) -> Result<Box<Running>, CallError> {
         let mut new = None;
-        let number = async { Ok(new.insert(self.start(call)?).number) };
+        let number = async { Ok(new.insert(self.start(call, client)?).number) };
         let number = call.once("call", number).await?;
         let parked = self.parked.lock().remove(&number);
         let running = match (new, parked) {
@@ -88,16 +92,14 @@ impl Upstream {
         Ok(running.ok_or_else(gone)?)
     }
 
-    fn start(self: &Arc<Self>, call: &Call) -> Result<Box<Running>, RpcError> {
-        let client = self.client().ok_or_else(|| RpcError::internal("the server is not connected"))?;
-        if self.parked.lock().len() >= MAX_PARKED {
+    fn start(self: &Arc<Self>, call: &Call, client: &Client) -> Result<Box<Running>, RpcError> {
+        if self.parked.lock().len() >= MOST_PARKED {
             return Err(RpcError::internal("too many calls wait for the client"));
         }
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let (events, inbox) = mpsc::channel(INBOX);
-        let (params, meta) = forwarded_params(call.params())?;
-        let mut request = client.forward(call.method().name(), &params).meta(meta);
-        request = request.timeout(CALL_TIMEOUT).total_timeout(CALL_TIMEOUT);
+        let mut request = client.forward(call.method().name(), call.params());
+        request = request.timeout(CALL_WITHIN).total_timeout(CALL_WITHIN);
         if call.wants_progress() {
             let events = events.clone();
             // A client that is slow to read misses steps.
@@ -120,9 +122,17 @@ impl Upstream {
         self.calls.lock().insert(number, (events, may_ask));
         let open = if may_ask { self.held.lock().drain(..).collect() } else { Vec::new() };
         let result = Box::pin(async move { request.await });
-        let (upstream, done) = (Arc::downgrade(self), None);
-        let (is_sent, is_answered) = (false, false);
-        Ok(Box::new(Running { number, upstream, inbox, result, done, is_sent, is_answered, open }))
+        Ok(Box::new(Running {
+            number,
+            upstream: Arc::downgrade(self),
+            client: client.clone(),
+            inbox,
+            result,
+            done: None,
+            is_sent: false,
+            is_answered: false,
+            open,
+        }))
     }
 
     /// Keeps a call while the client is asked.
@@ -141,7 +151,7 @@ impl Upstream {
                 }
                 loop {
                     call.withdraw_input().await;
-                    sleep(SEND_TIMEOUT).await;
+                    sleep(SENT_WITHIN).await;
                 }
             };
             tokio::select! {
@@ -149,7 +159,7 @@ impl Upstream {
                 () = waiting => {}
                 // Cancelled before the engine knew that the call waits; later it says so (`drop_parked`).
                 () = call.cancelled() => {}
-                () = sleep(RESPONSE_TIMEOUT) => {}
+                () = sleep(ANSWER_WITHIN) => {}
             }
             if let Some(upstream) = upstream.upgrade() {
                 upstream.parked.lock().remove(&number);
@@ -179,12 +189,9 @@ impl Running {
                 Some(InputOutcome::Error(error)) => Err(error.clone()),
                 Some(InputOutcome::TimedOut) => Err(RpcError::internal("the client did not answer in time")),
             };
-            let upstream = self.upstream.upgrade();
-            let sent = upstream.as_ref().and_then(|upstream| upstream.client()).map(Client::response_sent);
+            let sent = self.client.response_sent();
             // The server may have withdrawn it. Otherwise it gets the answer before the call, which may need it.
-            if let (Ok(()), Some(sent)) = (question.reply.send(answer), sent)
-                && timeout(SEND_TIMEOUT, sent).await.is_err()
-            {
+            if question.reply.send(answer).is_ok() && timeout(SENT_WITHIN, sent).await.is_err() {
                 tracing::debug!("an answer was not sent in time");
             }
         }
@@ -281,7 +288,7 @@ impl Drop for Running {
             // Servers go on with cancelled calls: what they request for one must not reach another client.
             let (number, upstream) = (self.number, self.upstream.clone());
             runtime.spawn(async move {
-                sleep(HOLD_TIMEOUT).await;
+                sleep(HELD_FOR).await;
                 upstream.upgrade().map(|upstream| upstream.calls.lock().remove(&number))
             });
         } else {

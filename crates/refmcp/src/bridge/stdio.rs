@@ -3,10 +3,10 @@
 //! The first message is read before the server is connected: an `initialize` says which client it is connected for, so one
 //! connection is enough.
 
-use std::io;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use refmcp_client::OpenError;
 use refmcp_client::observer::{Observed, Side};
 use refmcp_proto::jsonrpc::encode::{self, ResponseId};
 use refmcp_proto::jsonrpc::{Incoming, Limits, Message, decode};
@@ -14,11 +14,10 @@ use refmcp_proto::model::InitializeParams;
 use refmcp_proto::peer::Peer;
 use refmcp_proto::revision::{Method, Revision, downgrade};
 use refmcp_server::Connection;
-use refmcp_transport::ConnectionEnd;
 use refmcp_transport::clock::Clock;
-use refmcp_transport::pipe::{Frame, FrameReader, FrameWriter};
-use refmcp_transport::stdio::{cancel_on_parent_exit, stdio};
-use tokio::time::timeout;
+use refmcp_transport::pipe::{FrameWriter, PeekedReader};
+use refmcp_transport::stdio::{left_alone, stdio};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -27,7 +26,7 @@ use crate::args::{ExitError, ExitReason};
 use crate::command::client::{LastLines, fault};
 
 /// How long calls may go on once the bridge is told to stop, and how long the client may take to read the last message.
-const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+const STOPPED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Serves the process that started this one, until it closes its end, the server is lost or it is told to stop.
 pub(crate) async fn serve_stdio(
@@ -37,12 +36,12 @@ pub(crate) async fn serve_stdio(
 ) -> Result<()> {
     let (reader, writer) = stdio(MAX_MESSAGE_SIZE).context("standard input and output cannot be used")?;
     let stop = stop.child_token();
-    let _alone = AbortOnDropHandle::new(tokio::spawn(cancel_on_parent_exit(stop.clone())));
+    let _alone = AbortOnDropHandle::new(tokio::spawn(left_alone(stop.clone())));
     let observed = target.observer.clone().map(|observer| {
         Observed::open(observer, Side::Server, "stdio", "standard input and output", Clock::new())
     });
     let observed = observed.unwrap_or_default();
-    let (mut reader, mut writer) = (PeekedReader { reader, first: None, is_taken: false }, writer);
+    let (mut reader, mut writer) = (PeekedReader::new(reader), writer);
     let first = tokio::select! {
         first = reader.peek() => first?,
         () = stop.cancelled() => return Ok(()),
@@ -54,39 +53,36 @@ pub(crate) async fn serve_stdio(
         opened = gateway.open(client.as_ref()) => opened,
         () = stop.cancelled() => return Ok(()),
     };
-    let upstream = match opened {
-        Ok(upstream) => upstream,
+    let client = match opened {
+        Ok(client) => client,
         Err(why) => {
             turn_away(&mut writer, &observed, &first, &why).await;
             return Err(fault::of_connecting(&why, last_lines));
         }
     };
-    let Some(facts) = upstream.facts() else { bail!("the server is not connected") };
-    let server = gateway.server(&facts)?;
+    let server = gateway.server(&client.server())?;
     let connection = Connection { transport: "stdio", local: true, observed, ..Connection::default() };
     let serving = stop.child_token();
-    let until_lost = AbortOnDropHandle::new(tokio::spawn({
-        let (over, serving) = (upstream.over.clone(), serving.clone());
-        async move {
-            over.cancelled().await;
-            serving.cancel();
+    let until_lost = async {
+        tokio::select! {
+            _ = client.closed() => serving.cancel(),
+            () = stop.cancelled() => {}
         }
-    }));
-    let served = tokio::select! {
-        served = server.serve((reader, writer), connection, serving) => served,
-        () = async { stop.cancelled().await; tokio::time::sleep(STOP_TIMEOUT).await } => Ok(ConnectionEnd::ShutDown),
+        sleep(STOPPED_WITHIN).await;
     };
-    drop(until_lost);
-    let lost = upstream.ended().cloned();
+    let served = tokio::select! {
+        served = server.serve((reader, writer), connection, serving.clone()) => served.map(drop),
+        () = until_lost => Ok(()),
+    };
+    let lost = client.close_reason();
     gateway.close().await;
     if let Some(why) = lost {
-        let needs_login =
-            matches!(&why, refmcp_client::OpenError::Transport(why) if why.needs_authorization());
+        let needs_login = matches!(&why, OpenError::Transport(why) if why.needs_authorization());
         let reason = if needs_login { ExitReason::Authorization } else { ExitReason::Unreachable };
         let what = last_lines.added_to(&format!("{}: {why}", gateway.name()));
         return Err(ExitError::new(reason, what).into());
     }
-    served.map(drop).context("standard input and output")
+    served.context("standard input and output")
 }
 
 /// The client that an `initialize` describes.
@@ -121,46 +117,5 @@ async fn turn_away(
     }
     let telling = async { while writer.pending() > 0 && writer.flush().await.is_ok() {} };
     // A client that does not read it sees the end of the process.
-    let _ = timeout(STOP_TIMEOUT, telling).await;
-}
-
-/// Reads messages, and can look at the first without taking it.
-struct PeekedReader<R> {
-    reader: R,
-    /// The first message, which is taken once; empty where it was too long.
-    first: Option<Vec<u8>>,
-    is_taken: bool,
-}
-
-impl<R: FrameReader> PeekedReader<R> {
-    /// The first message; `None` where the input ends before.
-    async fn peek(&mut self) -> io::Result<Option<Vec<u8>>> {
-        loop {
-            self.first = self.reader.next_frame().map(|frame| match frame {
-                Frame::Message(bytes) => bytes.to_vec(),
-                Frame::TooLong => Vec::new(),
-            });
-            if self.first.is_some() || !self.reader.fill().await? {
-                return Ok(self.first.clone());
-            }
-        }
-    }
-}
-
-impl<R: FrameReader> FrameReader for PeekedReader<R> {
-    async fn fill(&mut self) -> io::Result<bool> {
-        self.reader.fill().await
-    }
-
-    fn next_frame(&mut self) -> Option<Frame<'_>> {
-        match self.first.as_deref().filter(|_| !std::mem::replace(&mut self.is_taken, true)) {
-            Some([]) => Some(Frame::TooLong),
-            Some(first) => Some(Frame::Message(first)),
-            None => self.reader.next_frame(),
-        }
-    }
-
-    fn partial(&self) -> &[u8] {
-        self.reader.partial()
-    }
+    let _ = timeout(STOPPED_WITHIN, telling).await;
 }

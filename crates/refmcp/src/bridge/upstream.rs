@@ -1,25 +1,24 @@
-//! A connection to the server behind the gateway: what the server requests of clients, and its notifications.
+//! The server behind the gateway as one client has it: the connection, what the server requests of the client, and its
+//! notifications.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use refmcp_client::{Client, Event, OpenError, ServerFacts};
+use refmcp_client::{Client, Event, Subscriptions};
 use refmcp_proto::engine::{Change, LogMessage};
 use refmcp_proto::jsonrpc::RpcError;
-use refmcp_proto::model::{InputRequest, LogLevel, ServerNotification};
+use refmcp_proto::model::{InputRequest, ServerNotification};
 use refmcp_server::{Session, WeakServer};
 use serde_json::Value;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::sync::DropGuard;
 
 use super::gateway::own_error;
 use super::running::{CallEvent, Parked, Question};
-use super::subscriptions::{Subscribed, Wants};
 
 /// How long the client may take to answer, and how long a call is kept for it meanwhile.
 pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(900);
@@ -36,61 +35,49 @@ pub(super) const INBOX: usize = 1024;
 pub(super) static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// The server in front, once it is built.
-#[derive(Clone)]
-pub(super) struct FrontServer {
-    pub(super) server: Arc<OnceLock<WeakServer>>,
-    /// Whether changes concern all clients that listen: the only one, or stateless ones.
-    pub(super) all_listen: bool,
-}
+pub(super) type FrontServer = Arc<OnceLock<WeakServer>>;
 
-/// A connection to the server.
+/// The server as one client has it, or as all stateless requests over HTTP have it together.
 pub(super) struct Upstream {
-    client: OnceLock<Client>,
     /// Whether clients share it that have nothing to do with each other.
     pub(super) is_shared: bool,
     /// The session that it belongs to; none for stateless requests over HTTP.
     session: OnceLock<Weak<Session>>,
     front: FrontServer,
+    connection: Mutex<Option<Connection>>,
+    /// Held while a connection is opened.
+    pub(super) opening: tokio::sync::Mutex<()>,
+    /// Whether a call was made over it.
+    pub(super) is_used: AtomicBool,
+    pub(super) subscriptions: Subscriptions,
     notifications: mpsc::Sender<ServerNotification>,
     /// Calls in flight, the oldest first, and whether they can carry a request to the client.
     pub(super) calls: Mutex<BTreeMap<u64, (mpsc::Sender<CallEvent>, bool)>>,
     pub(super) held: Mutex<VecDeque<Question>>,
     pub(super) parked: Mutex<BTreeMap<u64, Parked>>,
-    /// What clients want to hear of, and what the server was asked for.
-    pub(super) wants: Arc<Wants>,
-    pub(super) subscribed: tokio::sync::Mutex<Subscribed>,
-    pub(super) level: tokio::sync::Mutex<Option<LogLevel>>,
-    pub(super) acknowledged: Notify,
-    /// Why it has ended, and that it has.
-    ended: OnceLock<OpenError>,
-    pub(super) over: CancellationToken,
-    closing: TaskTracker,
+}
+
+/// A connection, which is closed as it is dropped.
+struct Connection {
+    client: Client,
+    _close: DropGuard,
 }
 
 impl Upstream {
-    pub(super) fn new(
-        is_shared: bool,
-        wants: Arc<Wants>,
-        front: FrontServer,
-        closing: TaskTracker,
-    ) -> Arc<Self> {
+    pub(super) fn new(is_shared: bool, front: FrontServer) -> Arc<Self> {
         let (notifications, mut received) = mpsc::channel(INBOX);
         let upstream = Arc::new(Self {
-            client: OnceLock::new(),
             is_shared,
             session: OnceLock::new(),
             front,
+            connection: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
+            is_used: AtomicBool::new(false),
+            subscriptions: Subscriptions::default(),
             notifications,
             calls: Mutex::default(),
             held: Mutex::default(),
             parked: Mutex::default(),
-            wants,
-            subscribed: tokio::sync::Mutex::default(),
-            level: tokio::sync::Mutex::default(),
-            acknowledged: Notify::new(),
-            ended: OnceLock::new(),
-            over: CancellationToken::new(),
-            closing,
         });
         let deliverer = Arc::downgrade(&upstream);
         tokio::spawn(async move {
@@ -103,75 +90,45 @@ impl Upstream {
         upstream
     }
 
-    /// It is this session's alone, if any.
-    pub(super) fn belongs_to(&self, session: Option<&Arc<Session>>) {
-        if let Some(session) = session {
-            // The first stays.
-            let _ = self.session.set(Arc::downgrade(session));
-        }
+    /// It is this session's alone.
+    pub(super) fn belongs_to(&self, session: &Arc<Session>) {
+        // The first stays.
+        let _ = self.session.set(Arc::downgrade(session));
     }
 
-    /// The client is connected.
-    pub(super) fn connected(&self, client: Client) {
-        // Called once.
-        let _ = self.client.set(client);
+    /// A client is connected, which `close` closes. What the server asked before is void.
+    pub(super) fn connected(&self, client: Client, close: DropGuard) {
+        *self.connection.lock() = Some(Connection { client, _close: close });
+        self.calls.lock().clear();
+        self.held.lock().clear();
+        self.parked.lock().clear();
     }
 
-    pub(super) fn client(&self) -> Option<&Client> {
-        self.client.get()
+    pub(super) fn disconnect(&self) {
+        self.connection.lock().take();
     }
 
-    pub(super) fn facts(&self) -> Option<Arc<ServerFacts>> {
-        self.client().map(Client::server)
+    /// The client, unless the server has ended the session.
+    pub(super) fn client(&self) -> Option<Client> {
+        let client = self.connection.lock().as_ref().map(|connection| connection.client.clone());
+        client.filter(|client| client.close_reason().is_none())
     }
 
-    /// Why the server has ended it, if it has.
-    pub(super) fn ended(&self) -> Option<&OpenError> {
-        self.ended.get()
-    }
-
-    pub(super) fn heard(self: &Arc<Self>, event: &Event) {
+    pub(super) fn heard(&self, event: &Event) {
         match event {
-            Event::Notification(ServerNotification::SubscriptionsAcknowledged(_)) => {
-                self.acknowledged.notify_waiters();
-            }
+            Event::Notification(ServerNotification::SubscriptionsAcknowledged(_)) => {}
             Event::Notification(notification) => self.notified(notification),
-            Event::Reopened(_) => {
-                let upstream = self.clone();
-                tokio::spawn(async move {
-                    *upstream.subscribed.lock().await = Subscribed::default();
-                    *upstream.level.lock().await = None;
-                    upstream.restore().await;
-                });
-            }
-            // An attempt to connect that failed is followed by another, or reported by the connector.
-            Event::Closed(_) if self.client().is_none() => {}
-            Event::Closed(why) => self.end(why),
             Event::Finding(finding) => tracing::debug!(finding = %finding, "the server broke a rule"),
             Event::Ignored(what) => tracing::warn!("the server sent what is ignored: {what}"),
             other => tracing::debug!(?other, "the server"),
         }
     }
 
-    /// The server has ended the connection.
-    pub(super) fn end(&self, why: &OpenError) {
-        // The first reason stays.
-        let _ = self.ended.set(why.clone());
-        self.over.cancel();
-    }
-
     /// A notification that names no call. One that concerns calls goes to the oldest; where clients share the connection, to
     /// the only one, or else to none: it may tell of what another client does.
     fn notified(&self, notification: &ServerNotification) {
-        let is_change = matches!(
-            notification,
-            ServerNotification::ToolsListChanged(_)
-                | ServerNotification::PromptsListChanged(_)
-                | ServerNotification::ResourcesListChanged(_)
-                | ServerNotification::ResourceUpdated(_)
-        );
         let calls = self.calls.lock();
-        let passed = match calls.values().next().filter(|_| !is_change) {
+        let passed = match calls.values().next().filter(|_| change(notification).is_none()) {
             Some(_) if self.is_shared && calls.len() > 1 => {
                 return tracing::debug!(
                     method = notification.method(),
@@ -189,22 +146,19 @@ impl Upstream {
     /// A notification that belongs to no call: to the session in front, or to all clients that listen.
     async fn deliver(&self, notification: ServerNotification) {
         let session = self.session.get().and_then(Weak::upgrade);
-        let change = match (notification, &session) {
-            (ServerNotification::ToolsListChanged(_), _) => Change::Tools,
-            (ServerNotification::PromptsListChanged(_), _) => Change::Prompts,
-            (ServerNotification::ResourcesListChanged(_), _) => Change::Resources,
-            (ServerNotification::ResourceUpdated(updated), _) => Change::Resource(updated.uri),
-            (ServerNotification::Log(log), Some(session)) => {
-                let (level, logger, data) = (log.level, log.logger, log.data);
-                return session.log(LogMessage { level, logger, data }).await;
+        match (change(&notification), notification, session) {
+            (Some(change), _, Some(session)) => session.published(change).await,
+            (Some(change), _, None) => {
+                if let Some(server) = self.front.get().and_then(WeakServer::upgrade) {
+                    server.changed(&change);
+                }
             }
-            (other, Some(session)) => return session.notify(other).await,
-            (_, None) => return,
-        };
-        let FrontServer { server, all_listen } = &self.front;
-        match (session, server.get().and_then(WeakServer::upgrade)) {
-            (Some(session), _) if !all_listen => session.changed(change).await,
-            (_, server) => server.iter().for_each(|server| server.changed(&change)),
+            (None, ServerNotification::Log(log), Some(session)) => {
+                let (level, logger, data) = (log.level, log.logger, log.data);
+                session.log(LogMessage { level, logger, data }).await;
+            }
+            (None, other, Some(session)) => session.notify(other).await,
+            (None, _, None) => {}
         }
     }
 
@@ -269,19 +223,15 @@ impl Upstream {
         let _ = question.reply.send(Err(own_error(&why)));
         false
     }
-
-    /// Ends the connection in order.
-    pub(super) async fn close(&self) {
-        if let Some(client) = self.client() {
-            client.close().await;
-        }
-    }
 }
 
-impl Drop for Upstream {
-    fn drop(&mut self) {
-        if let Some(client) = self.client.take() {
-            self.closing.spawn(async move { client.close().await });
-        }
+/// What a notification says has changed at the server, for whichever clients listen.
+fn change(notification: &ServerNotification) -> Option<Change> {
+    match notification {
+        ServerNotification::ToolsListChanged(_) => Some(Change::Tools),
+        ServerNotification::PromptsListChanged(_) => Some(Change::Prompts),
+        ServerNotification::ResourcesListChanged(_) => Some(Change::Resources),
+        ServerNotification::ResourceUpdated(updated) => Some(Change::Resource(updated.uri.clone())),
+        _ => None,
     }
 }

@@ -1,15 +1,20 @@
-//! The parameters of a call as they are forwarded: as they were sent, without what belongs to the connection in front.
+//! Requests that are made on behalf of another client: their parameters are sent as they were written, without what belongs
+//! to that client's connection.
 
 use std::fmt;
 
-use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{JsonObject, keys};
+use refmcp_proto::revision::Method;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Members of the parameters that the gateway itself answers for.
+use crate::client::Client;
+use crate::request::Request;
+
+/// Members of the parameters that each connection has its own of.
 const OWN_MEMBERS: [&str; 3] = ["_meta", "requestState", "inputResponses"];
-/// Members of `_meta` that describe the client, or that the connection to the server has its own of.
+/// Members of `_meta` that describe the client, or that each connection has its own of.
 const OWN_META: [&str; 5] = [
     keys::PROTOCOL_VERSION,
     keys::CLIENT_CAPABILITIES,
@@ -43,28 +48,53 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
+impl Client {
+    /// Makes a request on behalf of another client, and gives the text of the result. The parameters are the text of a JSON
+    /// object. They are sent as they are, except for what belongs to the other connection: answers to input requests, and the
+    /// members of `_meta` that describe the client. Nothing else is checked.
+    pub fn forward(&self, method: &str, params: &str) -> Request<Box<RawValue>> {
+        let (params, meta) = match forwarded_params(params) {
+            Ok(forwarded) => forwarded,
+            Err(fault) => return Request::invalid(self, method, fault.to_string()),
+        };
+        let known = Method::known(method);
+        let request = Request::of_text(self, method, &params).meta(meta).unchecked();
+        let Some(member) = known.as_ref().and_then(Method::name_member) else { return request };
+        let Ok(members) = serde_json::from_str::<JsonObject>(&params) else { return request };
+        let request = match members.get(member) {
+            Some(Value::String(name)) => request.named(name),
+            _ => request,
+        };
+        match members.get("arguments") {
+            Some(Value::Object(arguments)) if known == Some(Method::CallTool) => {
+                request.arguments(arguments.clone())
+            }
+            _ => request,
+        }
+    }
+}
+
 /// The text of the parameters for the server, and the members of their `_meta`.
-pub(super) fn forwarded_params(text: &str) -> Result<(Box<RawValue>, JsonObject), RpcError> {
-    let unreadable = |fault: serde_json::Error| RpcError::invalid_params(fault.to_string());
+fn forwarded_params(text: &str) -> serde_json::Result<(String, JsonObject)> {
     // A name can be written with escapes.
     if !text.contains("\\u") && !OWN_MEMBERS.iter().any(|name| text.contains(name)) {
-        return Ok((RawValue::from_string(text.to_owned()).map_err(unreadable)?, JsonObject::new()));
+        return Ok((text.to_owned(), JsonObject::new()));
     }
-    let Members(members) = serde_json::from_str(text).map_err(unreadable)?;
+    let Members(members) = serde_json::from_str(text)?;
     let (mut params, mut meta) = (String::from("{"), JsonObject::new());
     for (name, value) in members {
         if name == "_meta" {
-            meta = serde_json::from_str(value.get()).map_err(unreadable)?;
+            meta = serde_json::from_str(value.get())?;
             meta.retain(|key, _| !OWN_META.contains(&key.as_str()));
         } else if !OWN_MEMBERS.contains(&name.as_str()) {
             params += if params.len() > 1 { "," } else { "" };
-            params += &serde_json::to_string(&name).map_err(unreadable)?;
+            params += &serde_json::to_string(&name)?;
             params += ":";
             params += value.get();
         }
     }
     params.push('}');
-    Ok((RawValue::from_string(params).map_err(unreadable)?, meta))
+    Ok((params, meta))
 }
 
 #[cfg(test)]
@@ -86,7 +116,7 @@ mod tests {
             (r#"{"requestState":"s","inputResponses":{},"name":"n"}"#, r#"{"name":"n"}"#, json!({})),
         ] {
             let (params, kept) = forwarded_params(text).unwrap();
-            assert_eq!((params.get(), serde_json::Value::Object(kept)), (forwarded, meta));
+            assert_eq!((params.as_str(), Value::Object(kept)), (forwarded, meta));
         }
         assert!(forwarded_params(r#"{"_meta":1}"#).is_err());
     }
