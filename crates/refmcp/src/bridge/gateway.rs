@@ -36,7 +36,7 @@ pub(super) const MAX_MESSAGE_SIZE: usize = 64 << 20;
 /// How often one call may ask the client: a server that samples in a loop is none that never ends.
 const MAX_ROUNDS: u32 = 1000;
 /// How long all connections may take to end in order.
-const CLOSED_WITHIN: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where the server behind is, and how it is connected.
 pub(crate) struct Target {
@@ -247,7 +247,7 @@ impl Gateway {
     pub(super) async fn close(&self) {
         self.0.close.cancel();
         self.0.closing.close();
-        if timeout(CLOSED_WITHIN, self.0.closing.wait()).await.is_err() {
+        if timeout(CLOSE_TIMEOUT, self.0.closing.wait()).await.is_err() {
             tracing::info!("not all connections to the server have ended in time");
         }
     }

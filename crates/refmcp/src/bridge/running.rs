@@ -23,11 +23,11 @@ use tokio_util::task::AbortOnDropHandle;
 use super::upstream::{ANSWER_WITHIN, HELD_FOR, INBOX, NEXT, Upstream};
 
 /// How long a call may take. The client of the gateway decides, by cancelling it or by leaving.
-const CALL_WITHIN: Duration = Duration::from_secs(30 * 24 * 3600);
+const CALL_TIMEOUT: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How long the answer of the client may take to be sent to the server.
-const SENT_WITHIN: Duration = Duration::from_secs(1);
+const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 /// Calls that wait for the client.
-const MOST_PARKED: usize = 1024;
+const MAX_PARKED: usize = 1024;
 
 /// Something that happens to a call while it is forwarded.
 pub(super) enum CallEvent {
@@ -93,13 +93,13 @@ impl Upstream {
     }
 
     fn start(self: &Arc<Self>, call: &Call, client: &Client) -> Result<Box<Running>, RpcError> {
-        if self.parked.lock().len() >= MOST_PARKED {
+        if self.parked.lock().len() >= MAX_PARKED {
             return Err(RpcError::internal("too many calls wait for the client"));
         }
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let (events, inbox) = mpsc::channel(INBOX);
         let mut request = client.forward(call.method().name(), call.params());
-        request = request.timeout(CALL_WITHIN).total_timeout(CALL_WITHIN);
+        request = request.timeout(CALL_TIMEOUT).total_timeout(CALL_TIMEOUT);
         if call.wants_progress() {
             let events = events.clone();
             // A client that is slow to read misses steps.
@@ -151,7 +151,7 @@ impl Upstream {
                 }
                 loop {
                     call.withdraw_input().await;
-                    sleep(SENT_WITHIN).await;
+                    sleep(SEND_TIMEOUT).await;
                 }
             };
             tokio::select! {
@@ -191,7 +191,7 @@ impl Running {
             };
             let sent = self.client.response_sent();
             // The server may have withdrawn it. Otherwise it gets the answer before the call, which may need it.
-            if question.reply.send(answer).is_ok() && timeout(SENT_WITHIN, sent).await.is_err() {
+            if question.reply.send(answer).is_ok() && timeout(SEND_TIMEOUT, sent).await.is_err() {
                 tracing::debug!("an answer was not sent in time");
             }
         }

@@ -16,7 +16,7 @@ use refmcp_proto::revision::{Method, Revision, downgrade};
 use refmcp_server::Connection;
 use refmcp_transport::clock::Clock;
 use refmcp_transport::pipe::{FrameWriter, PeekedReader};
-use refmcp_transport::stdio::{left_alone, stdio};
+use refmcp_transport::stdio::{cancel_on_parent_exit, stdio};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -26,7 +26,7 @@ use crate::args::{ExitError, ExitReason};
 use crate::command::client::{LastLines, fault};
 
 /// How long calls may go on once the bridge is told to stop, and how long the client may take to read the last message.
-const STOPPED_WITHIN: Duration = Duration::from_secs(2);
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Serves the process that started this one, until it closes its end, the server is lost or it is told to stop.
 pub(crate) async fn serve_stdio(
@@ -36,7 +36,7 @@ pub(crate) async fn serve_stdio(
 ) -> Result<()> {
     let (reader, writer) = stdio(MAX_MESSAGE_SIZE).context("standard input and output cannot be used")?;
     let stop = stop.child_token();
-    let _alone = AbortOnDropHandle::new(tokio::spawn(left_alone(stop.clone())));
+    let _alone = AbortOnDropHandle::new(tokio::spawn(cancel_on_parent_exit(stop.clone())));
     let observed = target.observer.clone().map(|observer| {
         Observed::open(observer, Side::Server, "stdio", "standard input and output", Clock::new())
     });
@@ -68,7 +68,7 @@ pub(crate) async fn serve_stdio(
             _ = client.closed() => serving.cancel(),
             () = stop.cancelled() => {}
         }
-        sleep(STOPPED_WITHIN).await;
+        sleep(STOP_TIMEOUT).await;
     };
     let served = tokio::select! {
         served = server.serve((reader, writer), connection, serving.clone()) => served.map(drop),
@@ -117,5 +117,5 @@ async fn turn_away(
     }
     let telling = async { while writer.pending() > 0 && writer.flush().await.is_ok() {} };
     // A client that does not read it sees the end of the process.
-    let _ = timeout(STOPPED_WITHIN, telling).await;
+    let _ = timeout(STOP_TIMEOUT, telling).await;
 }

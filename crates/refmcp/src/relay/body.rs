@@ -7,7 +7,8 @@ use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::header::{
-    CONNECTION, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE,
+    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE,
 };
 
 use super::taps::{Content, Tap};
@@ -63,18 +64,32 @@ pub(super) fn content(headers: &HeaderMap) -> Content {
     }
 }
 
-/// The protocol that a client wants to change to, or a server changes to.
+/// `websocket`, where a client wants to change to it, or a server does. In another protocol, such as HTTP/2, requests would
+/// pass that are not checked.
 pub(super) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
-    listed(headers).any(|name| name == UPGRADE).then(|| headers.get(UPGRADE).cloned())?
+    let wanted = listed(headers).any(|name| name == UPGRADE).then(|| headers.get(UPGRADE))??;
+    wanted.as_bytes().eq_ignore_ascii_case(b"websocket").then(|| wanted.clone())
+}
+
+/// Whether the body of a message is encoded for one connection in a way that is not undone here.
+pub(super) fn has_transfer_coding(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(TRANSFER_ENCODING)
+        .iter()
+        .any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
 }
 
 /// Removes what belongs to one connection alone (RFC 9110, 7.6.1), except for a change of the protocol that both sides are
-/// to hear of.
+/// to hear of. A length beside chunks is not theirs (RFC 9112, 6.3), and the other side could take it for it.
 pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap, upgrade: Option<HeaderValue>) {
     let named: Vec<HeaderName> = listed(headers).collect();
     let keep_alive = HeaderName::from_static("keep-alive");
     let proxy_connection = HeaderName::from_static("proxy-connection");
-    let known = [CONNECTION, TE, TRANSFER_ENCODING, UPGRADE, keep_alive, proxy_connection];
+    let of_proxies = [PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, proxy_connection];
+    let known = [CONNECTION, TE, TRANSFER_ENCODING, UPGRADE, keep_alive].into_iter().chain(of_proxies);
+    if headers.contains_key(TRANSFER_ENCODING) {
+        headers.remove(CONTENT_LENGTH);
+    }
     for name in named.into_iter().chain(known) {
         headers.remove(name);
     }
@@ -109,6 +124,9 @@ mod tests {
             ("keep-alive", "timeout=5"),
             ("te", "trailers"),
             ("transfer-encoding", "chunked"),
+            ("content-length", "7"),
+            ("proxy-authorization", "Basic a"),
+            ("proxy-authenticate", "Basic"),
             ("authorization", "Bearer t"),
             ("x-other", "2"),
         ]);
@@ -118,12 +136,20 @@ mod tests {
     }
 
     #[test]
+    fn chunks_are_the_only_coding() {
+        for (coding, is_other) in [("chunked", false), ("Chunked", false), ("gzip, chunked", true)] {
+            assert_eq!(has_transfer_coding(&headers(&[("transfer-encoding", coding)])), is_other, "{coding}");
+        }
+    }
+
+    #[test]
     fn a_change_of_the_protocol_passes() {
         let mut fields = headers(&[("connection", "keep-alive, Upgrade"), ("upgrade", "websocket")]);
         let wanted = upgrade(&fields);
         assert_eq!(wanted, Some(HeaderValue::from_static("websocket")));
         remove_hop_by_hop(&mut fields, wanted);
         assert_eq!(fields, headers(&[("upgrade", "websocket"), ("connection", "upgrade")]));
-        assert_eq!(upgrade(&headers(&[("upgrade", "h2c")])), None, "it is not for this connection");
+        assert_eq!(upgrade(&headers(&[("upgrade", "websocket")])), None, "it is not for this connection");
+        assert_eq!(upgrade(&headers(&[("connection", "upgrade"), ("upgrade", "h2c")])), None);
     }
 }

@@ -25,8 +25,11 @@ use refmcp_http::guard;
 use refmcp_transport::clock::Clock;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Mutex, Semaphore};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
-use super::body::{SeenBody, content, remove_hop_by_hop, upgrade};
+use super::body::{SeenBody, content, has_transfer_coding, remove_hop_by_hop, upgrade};
 use super::pass;
 use super::taps::{Content, Tap};
 use crate::args::{ExitReason, RelayListen, UsageError};
@@ -34,12 +37,14 @@ use crate::command::reachable;
 use crate::signals::Signals;
 use crate::ui::output::print;
 
-/// Connections of clients; more wait to be accepted.
+/// Connections of clients, to their end in whichever protocol; more wait to be accepted.
 const MAX_CONNECTIONS: usize = 512;
 /// How long the head of a request may take.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long one side may stay once the other has left a connection that changed the protocol.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause after a connection could not be accepted.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 type ResponseBody = UnsyncBoxBody<Bytes, hyper::Error>;
 
@@ -61,6 +66,8 @@ struct Connection {
     observed: Observed,
     streams: AtomicU64,
     server: Mutex<Option<SendRequest<SeenBody>>>,
+    /// What it is once the protocol has changed.
+    tunnel: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Passes requests on until a signal ends it.
@@ -113,7 +120,7 @@ async fn accept(listener: TcpListener, relay: Arc<HttpRelay>) {
             }
             Err(fault) => {
                 tracing::warn!(%fault, "no connection can be accepted now");
-                tokio::time::sleep(ACCEPT_PAUSE).await;
+                sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
     }
@@ -131,9 +138,9 @@ impl HttpRelay {
             relay: self,
             streams: AtomicU64::new(1),
             server: Mutex::new(None),
+            tunnel: Mutex::new(None),
         });
-        let observed = connection.observed.clone();
-        let service = service_fn(move |request| {
+        let service = service_fn(|request| {
             let connection = connection.clone();
             async move { Ok::<_, Infallible>(connection.answer(request).await) }
         });
@@ -142,6 +149,10 @@ impl HttpRelay {
         // Names and the absence of a date are the server's.
         builder.preserve_header_case(true).auto_date_header(false);
         let served = builder.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
+        let (observed, tunnel) = (&connection.observed, connection.tunnel.lock().await.take());
+        if let Some(Err(fault)) = async { Some(tunnel?.await) }.await {
+            tracing::warn!(%fault, "a connection was not passed on");
+        }
         match served {
             Ok(()) => observed.closed(&format_args!("{peer} closed it")),
             Err(fault) => observed.closed(&format_args!("{peer}: {fault}")),
@@ -163,6 +174,9 @@ impl Connection {
         let Some(target) = head.uri.path_and_query().map(|target| Uri::from(target.clone())) else {
             return own_response(&stream, StatusCode::BAD_REQUEST, &"the request names no path");
         };
+        if has_transfer_coding(&head.headers) {
+            return own_response(&stream, StatusCode::NOT_IMPLEMENTED, &"a Transfer-Encoding beside chunked");
+        }
         let wanted = upgrade(&head.headers);
         let tap = Tap::new(stream.clone(), Direction::Sent, content(&head.headers));
         let mut request = Request::from_parts(head, SeenBody::new(body, tap));
@@ -171,7 +185,7 @@ impl Connection {
         request.headers_mut().insert(HOST, self.relay.host.clone());
         let client = wanted.is_some().then(|| hyper::upgrade::on(&mut request));
         match self.send(request).await {
-            Ok(response) => respond(&stream, response, client),
+            Ok(response) => self.respond(&stream, response, client).await,
             Err(why) => own_response(&stream, StatusCode::BAD_GATEWAY, &why),
         }
     }
@@ -203,6 +217,34 @@ impl Connection {
         }
     }
 
+    /// Passes a response on; where the protocol changes, the bytes after it.
+    async fn respond(
+        &self,
+        stream: &Observed,
+        mut response: Response<Incoming>,
+        client: Option<OnUpgrade>,
+    ) -> Response<ResponseBody> {
+        let status = StartLine::Response { status: response.status().as_u16() };
+        stream.head(Direction::Received, status, fields(response.headers()));
+        let bad = |why| own_response(stream, StatusCode::BAD_GATEWAY, &format_args!("the server {why}"));
+        if has_transfer_coding(response.headers()) {
+            return bad("sends a Transfer-Encoding beside chunked");
+        }
+        let mut changes_to = None;
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            changes_to = upgrade(response.headers());
+            let (Some(client), Some(_)) = (client, &changes_to) else {
+                return bad("changes to a protocol that the client did not ask for");
+            };
+            let server = hyper::upgrade::on(&mut response);
+            *self.tunnel.lock().await = Some(tokio::spawn(tunnel(client, server, stream.clone())));
+        }
+        let content = content(response.headers());
+        remove_hop_by_hop(response.headers_mut(), changes_to);
+        let tap = Tap::new(stream.clone(), Direction::Received, content);
+        response.map(|body| SeenBody::new(body, tap).boxed_unsync())
+    }
+
     async fn connect(&self) -> Result<SendRequest<SeenBody>, String> {
         let stream = self.relay.dialer.open().await.map_err(|fault| fault.to_string())?;
         let mut builder = http1::Builder::new();
@@ -219,26 +261,6 @@ impl Connection {
     }
 }
 
-/// Passes a response on; where the protocol changes, the bytes after it.
-fn respond(
-    stream: &Observed,
-    mut response: Response<Incoming>,
-    client: Option<OnUpgrade>,
-) -> Response<ResponseBody> {
-    let status = StartLine::Response { status: response.status().as_u16() };
-    stream.head(Direction::Received, status, fields(response.headers()));
-    let mut changes_to = None;
-    if let Some(client) = client.filter(|_| response.status() == StatusCode::SWITCHING_PROTOCOLS) {
-        changes_to = upgrade(response.headers());
-        let server = hyper::upgrade::on(&mut response);
-        tokio::spawn(tunnel(client, server, stream.clone()));
-    }
-    let content = content(response.headers());
-    remove_hop_by_hop(response.headers_mut(), changes_to);
-    let tap = Tap::new(stream.clone(), Direction::Received, content);
-    response.map(|body| SeenBody::new(body, tap).boxed_unsync())
-}
-
 /// Passes bytes both ways once the protocol has changed, in practice to WebSocket.
 async fn tunnel(client: OnUpgrade, server: OnUpgrade, observed: Observed) {
     let (client, server) = match tokio::try_join!(client, server) {
@@ -248,9 +270,22 @@ async fn tunnel(client: OnUpgrade, server: OnUpgrade, observed: Observed) {
     let (from_client, to_client) = tokio::io::split(TokioIo::new(client));
     let (from_server, to_server) = tokio::io::split(TokioIo::new(server));
     let tap = |direction| Tap::new(observed.clone(), direction, Content::Frames(Box::default()));
+    let left = CancellationToken::new();
+    let until = || async {
+        left.cancelled().await;
+        sleep(LEAVE_TIMEOUT).await;
+    };
+    let sending = pass(from_client, to_server, tap(Direction::Sent), until);
+    let receiving = pass(from_server, to_client, tap(Direction::Received), until);
     tokio::join!(
-        pass(from_client, to_server, tap(Direction::Sent), std::future::pending),
-        pass(from_server, to_client, tap(Direction::Received), std::future::pending),
+        async {
+            sending.await;
+            left.cancel();
+        },
+        async {
+            receiving.await;
+            left.cancel();
+        },
     );
 }
 

@@ -15,14 +15,14 @@ use crate::support::http::{self, Response, listening, send};
 use crate::support::{Client, Exit, Process, Server, TEST_TIMEOUT, Version, program, text_of};
 
 /// A relay that listens.
-struct Relay {
+pub(crate) struct Relay {
     process: Process,
-    address: String,
-    trace: Trace,
+    pub(crate) address: String,
+    pub(crate) trace: Trace,
 }
 
 impl Relay {
-    fn open(url: &str, options: &[&str]) -> Self {
+    pub(crate) fn open(url: &str, options: &[&str]) -> Self {
         let trace = Trace::new();
         let path = trace.path();
         let args = ["relay", "--port", "0", "--trace", path.to_str().unwrap(), url];
@@ -49,7 +49,7 @@ impl Relay {
 }
 
 /// A server that takes each request as it is written, up to the end that the test knows, and answers with this.
-fn server_of_bytes(end: &'static str, answer: &'static [u8]) -> (String, Receiver<String>) {
+pub(crate) fn server_of_bytes(end: &'static str, answer: &'static [u8]) -> (String, Receiver<String>) {
     let (requests, received) = channel();
     let requests = Mutex::new(requests);
     let address = listening(move |mut stream| {

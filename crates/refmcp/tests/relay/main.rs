@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod attacks;
 mod http;
 mod refusals;
 mod stdio;
