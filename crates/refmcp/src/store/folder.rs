@@ -154,17 +154,30 @@ pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Opens a file for appending that only its owner can read. A named pipe without a reader is an error at once: opening it
-/// would block, and no signal would end the command.
+/// Opens a file for appending that only its owner can read, also where it was there before. A link is refused: another user
+/// may have put it there. A named pipe without a reader is an error at once: opening it would block, and no signal would end
+/// the command.
 pub(crate) fn append_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     private(options.create(true).append(true));
     #[cfg(unix)]
     {
-        use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+        use rustix::fs::{FileType, Mode, OFlags, fchmod, fcntl_getfl, fcntl_setfl, fstat};
         use std::os::unix::fs::OpenOptionsExt as _;
-        options.custom_flags(OFlags::NONBLOCK.bits().cast_signed());
-        let file = options.open(path)?;
+        // What stands directly in `/dev`, such as `/dev/stderr`, is the system's.
+        let is_system =
+            path.parent().is_some_and(|folder| [Path::new("/dev"), Path::new("/dev/fd")].contains(&folder));
+        let no_link = if is_system { OFlags::empty() } else { OFlags::NOFOLLOW };
+        options.custom_flags((OFlags::NONBLOCK | no_link).bits().cast_signed());
+        let file = options.open(path).map_err(|fault| match rustix::io::Errno::from_io_error(&fault) {
+            Some(rustix::io::Errno::LOOP) => io::Error::other("it is a link; name the file itself"),
+            _ => fault,
+        })?;
+        let stat = fstat(&file)?;
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        if is_file && !is_system && stat.st_mode & 0o077 != 0 {
+            fchmod(&file, Mode::RUSR | Mode::WUSR)?;
+        }
         fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
         Ok(file)
     }

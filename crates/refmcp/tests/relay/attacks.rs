@@ -1,11 +1,14 @@
 //! Clients and servers that try to make the relay say to the other side what it was not told, or to hold on to it.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
+use crate::Trace;
 use crate::http::{Relay, server_of_bytes};
-use crate::support::TEST_TIMEOUT;
 use crate::support::http::{Response, listening, send};
+use crate::support::{Process, TEST_TIMEOUT, program};
 
 const EMPTY: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
@@ -165,4 +168,28 @@ fn a_connection_that_changed_the_protocol_is_one_until_its_end() {
     assert!(!relay.trace.lines().iter().any(is_end), "{}", relay.trace.text());
     drop(changed);
     relay.trace.wait("the end", is_end);
+}
+
+#[test]
+fn a_trace_is_private_and_goes_through_no_link() {
+    let trace = Trace::new();
+    let other = trace.folder.path().join("other");
+    fs::write(&other, "").unwrap();
+    symlink(&other, trace.path()).unwrap();
+    let relay =
+        || Process::spawn(program(&["relay", "--trace", trace.path().to_str().unwrap(), "--", "true"]));
+    let refused = relay().exit();
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert!(refused.errors.contains("is a link"), "{refused:?}");
+    assert_eq!(fs::read(&other).unwrap(), b"");
+    fs::remove_file(trace.path()).unwrap();
+
+    // A file that others could read is theirs no more.
+    fs::write(trace.path(), "").unwrap();
+    fs::set_permissions(trace.path(), fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(relay().exit().status.code(), Some(0));
+    assert_eq!(fs::metadata(trace.path()).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(trace.text().contains("opened"));
+    let told = Process::spawn(program(&["relay", "--trace", "/dev/stderr", "--", "true"])).exit();
+    assert!(told.errors.contains("\"opened\""), "{told:?}");
 }
