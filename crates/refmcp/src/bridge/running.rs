@@ -9,7 +9,7 @@ use refmcp_client::transport::BoxFuture;
 use refmcp_client::{Client, Error};
 use refmcp_proto::engine::{CallId, InputOutcome};
 use refmcp_proto::jsonrpc::RpcError;
-use refmcp_proto::model::{InputRequest, ProgressParams, ServerNotification};
+use refmcp_proto::model::{InputRequest, ServerNotification};
 use refmcp_proto::revision::Lifecycle;
 use refmcp_server::{Call, CallError, ServerRequestError};
 use serde_json::Value;
@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::upstream::{ANSWER_WITHIN, HELD_FOR, INBOX, NEXT, Upstream};
+use super::upstream::{HOLD_TIMEOUT, INBOX, NEXT, RESPONSE_TIMEOUT, Upstream, WaitingNotification};
 
 /// How long a call may take. The client of the gateway decides, by cancelling it or by leaving.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -31,8 +31,7 @@ const MAX_PARKED: usize = 1024;
 
 /// Something that happens to a call while it is forwarded.
 pub(super) enum CallEvent {
-    Progress(ProgressParams),
-    Notification(ServerNotification),
+    Notification(WaitingNotification),
     Question(Question),
 }
 
@@ -100,22 +99,24 @@ impl Upstream {
         let (events, inbox) = mpsc::channel(INBOX);
         let mut request = client.forward(call.method().name(), call.params());
         request = request.timeout(CALL_TIMEOUT).total_timeout(CALL_TIMEOUT);
+        let (own, room) = (events.clone(), self.room.clone());
+        let enqueue = move |notification: &ServerNotification| {
+            let waiting = WaitingNotification::new(notification, &room).map(CallEvent::Notification);
+            if waiting.is_none_or(|waiting| own.try_send(waiting).is_err()) {
+                tracing::warn!("the client is slow: a notification is dropped");
+            }
+        };
         if call.wants_progress() {
-            let events = events.clone();
-            // A client that is slow to read misses steps.
-            request = request
-                .on_progress(move |progress| drop(events.try_send(CallEvent::Progress(progress.clone()))));
+            let enqueue = enqueue.clone();
+            request =
+                request.on_progress(move |progress| enqueue(&ServerNotification::Progress(progress.clone())));
         }
         if let Some(level) = call.log_level() {
             request = request.log_level(level);
         }
-        let (own, upstream) = (events.clone(), Arc::downgrade(self));
+        let upstream = Arc::downgrade(self);
         let request = request
-            .on_notification(move |notification| {
-                if own.try_send(CallEvent::Notification(notification.clone())).is_err() {
-                    tracing::warn!("the client is slow: a notification is dropped");
-                }
-            })
+            .on_notification(enqueue)
             .on_request(move |request| Self::ask(upstream.clone(), Some(number), request));
         let stateless = call.peer().rules().lifecycle == Lifecycle::PerRequest;
         let may_ask = !stateless || call.method().may_request_input();
@@ -159,7 +160,7 @@ impl Upstream {
                 () = waiting => {}
                 // Cancelled before the engine knew that the call waits; later it says so (`drop_parked`).
                 () = call.cancelled() => {}
-                () = sleep(ANSWER_WITHIN) => {}
+                () = sleep(RESPONSE_TIMEOUT) => {}
             }
             if let Some(upstream) = upstream.upgrade() {
                 upstream.parked.lock().remove(&number);
@@ -242,15 +243,10 @@ impl Running {
                 },
             };
             match event {
-                CallEvent::Progress(progress) => {
-                    let total = progress.total.as_ref().and_then(serde_json::Number::as_f64);
-                    let value = progress.progress.as_f64().unwrap_or_default();
-                    call.progress(value, total, progress.message.unwrap_or_default()).await;
+                CallEvent::Notification(WaitingNotification { notification, room }) => {
+                    pass_on(call, notification).await;
+                    drop(room);
                 }
-                CallEvent::Notification(ServerNotification::Log(log)) => {
-                    call.log(log.level, log.logger.as_deref().unwrap_or_default(), log.data).await;
-                }
-                CallEvent::Notification(other) => call.notify(other).await,
                 CallEvent::Question(question) => {
                     self.open.push(question);
                     // The client is asked first, unless there is a result.
@@ -275,6 +271,20 @@ impl Running {
     }
 }
 
+async fn pass_on(call: &Call, notification: ServerNotification) {
+    match notification {
+        ServerNotification::Progress(progress) => {
+            let total = progress.total.as_ref().and_then(serde_json::Number::as_f64);
+            let value = progress.progress.as_f64().unwrap_or_default();
+            call.progress(value, total, progress.message.unwrap_or_default()).await;
+        }
+        ServerNotification::Log(log) => {
+            call.log(log.level, log.logger.as_deref().unwrap_or_default(), log.data).await;
+        }
+        other => call.notify(other).await,
+    }
+}
+
 impl Drop for Running {
     /// What the server has asked and still wants to know goes to another call: after the result all of it, otherwise what
     /// the client has not seen.
@@ -288,7 +298,7 @@ impl Drop for Running {
             // Servers go on with cancelled calls: what they request for one must not reach another client.
             let (number, upstream) = (self.number, self.upstream.clone());
             runtime.spawn(async move {
-                sleep(HELD_FOR).await;
+                sleep(HOLD_TIMEOUT).await;
                 upstream.upgrade().map(|upstream| upstream.calls.lock().remove(&number))
             });
         } else {

@@ -13,7 +13,7 @@ use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{InputRequest, ServerNotification};
 use refmcp_server::{Session, WeakServer};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
 
@@ -29,6 +29,8 @@ pub(super) const HOLD_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_HELD: usize = 16;
 /// Notifications that wait to be passed on: for one call, and for the session.
 pub(super) const INBOX: usize = 1024;
+/// Bytes of all notifications that wait. One that is longer waits alone.
+const MAX_WAITING: u32 = 32 << 20;
 
 /// Numbers of calls and of requests, for the whole process: a `requestState` names its call, and must find no other one
 /// once the server is connected again.
@@ -50,11 +52,30 @@ pub(super) struct Upstream {
     /// Whether a call was made over it.
     pub(super) is_used: AtomicBool,
     pub(super) subscriptions: Subscriptions,
-    notifications: mpsc::Sender<ServerNotification>,
+    notifications: mpsc::Sender<WaitingNotification>,
+    /// Room for the bytes of notifications that wait.
+    pub(super) room: Arc<Semaphore>,
     /// Calls in flight, the oldest first, and whether they can carry a request to the client.
     pub(super) calls: Mutex<BTreeMap<u64, (mpsc::Sender<CallEvent>, bool)>>,
     pub(super) held: Mutex<VecDeque<Question>>,
     pub(super) parked: Mutex<BTreeMap<u64, Parked>>,
+}
+
+/// A notification that waits to be passed on. Its bytes take room until this is dropped: a client that does not read must not
+/// cost all memory.
+pub(super) struct WaitingNotification {
+    pub(super) notification: ServerNotification,
+    pub(super) room: OwnedSemaphorePermit,
+}
+
+impl WaitingNotification {
+    /// `None` where too much waits already.
+    pub(super) fn new(notification: &ServerNotification, room: &Arc<Semaphore>) -> Option<Self> {
+        let size = serde_json::to_vec(notification).map_or(0, |text| text.len());
+        let size = u32::try_from(size).unwrap_or(u32::MAX).min(MAX_WAITING);
+        let room = room.clone().try_acquire_many_owned(size).ok()?;
+        Some(Self { notification: notification.clone(), room })
+    }
 }
 
 /// A connection, which is closed as it is dropped.
@@ -75,16 +96,18 @@ impl Upstream {
             is_used: AtomicBool::new(false),
             subscriptions: Subscriptions::default(),
             notifications,
+            room: Arc::new(Semaphore::new(MAX_WAITING as usize)),
             calls: Mutex::default(),
             held: Mutex::default(),
             parked: Mutex::default(),
         });
         let deliverer = Arc::downgrade(&upstream);
         tokio::spawn(async move {
-            while let Some(notification) = received.recv().await
+            while let Some(WaitingNotification { notification, room }) = received.recv().await
                 && let Some(upstream) = deliverer.upgrade()
             {
                 upstream.deliver(notification).await;
+                drop(room);
             }
         });
         upstream
@@ -128,6 +151,7 @@ impl Upstream {
     /// the only one, or else to none: it may tell of what another client does.
     fn notified(&self, notification: &ServerNotification) {
         let calls = self.calls.lock();
+        let waiting = || WaitingNotification::new(notification, &self.room);
         let passed = match calls.values().next().filter(|_| change(notification).is_none()) {
             Some(_) if self.is_shared && calls.len() > 1 => {
                 return tracing::debug!(
@@ -135,8 +159,10 @@ impl Upstream {
                     "it cannot be told which client this is for"
                 );
             }
-            Some((inbox, _)) => inbox.try_send(CallEvent::Notification(notification.clone())).is_ok(),
-            None => self.notifications.try_send(notification.clone()).is_ok(),
+            Some((inbox, _)) => {
+                waiting().is_some_and(|waiting| inbox.try_send(CallEvent::Notification(waiting)).is_ok())
+            }
+            None => waiting().is_some_and(|waiting| self.notifications.try_send(waiting).is_ok()),
         };
         if !passed {
             tracing::warn!(method = notification.method(), "the client is slow: a notification is dropped");

@@ -23,11 +23,12 @@ use refmcp_client::http::{Address, Dialer, HttpSettings, read_certificates};
 use refmcp_client::observer::{Direction, Observed, Observer, Side, StartLine, StreamId};
 use refmcp_http::guard;
 use refmcp_transport::clock::Clock;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio::sync::{Mutex, Semaphore};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+use url::Url;
 
 use super::body::{SeenBody, content, has_transfer_coding, remove_hop_by_hop, upgrade};
 use super::pass;
@@ -91,12 +92,25 @@ pub(super) async fn run(listen: &RelayListen, observer: Arc<dyn Observer>) -> Re
     let listener =
         TcpListener::bind(at).await.with_context(|| format!("cannot listen on {}:{}", at.0, at.1))?;
     let local = listener.local_addr().context("no address")?;
+    if is_own(&listen.url, local).await {
+        return Err(UsageError::new(format!("{}: the relay would be its own server", listen.url)).into());
+    }
     reachable::warn_of_relay(local);
     announce(local, listen.url.path());
     tokio::select! {
         () = accept(listener, relay) => Ok(ExitReason::Done),
         signal = signals.next() => Ok(signal.reason()),
     }
+}
+
+/// Whether a URL leads to this listener, which would pass each request to itself until no connection is left.
+async fn is_own(url: &Url, local: SocketAddr) -> bool {
+    let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else { return false };
+    // A name that is not found now may be later.
+    port == local.port()
+        && lookup_host(format!("{host}:{port}")).await.is_ok_and(|mut found| {
+            found.any(|at| at == local || local.ip().is_unspecified() && at.ip().is_loopback())
+        })
 }
 
 fn announce(at: SocketAddr, path: &str) {

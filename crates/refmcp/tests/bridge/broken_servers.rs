@@ -1,14 +1,15 @@
 //! Servers over HTTP that break the protocol, or that refuse a client.
 
-use std::io::{BufReader, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
 use crate::bridge;
 use crate::support::Server;
 use crate::support::http::{Answer, Request, answering};
-use crate::support::{Client, Process, Version};
+use crate::support::{Client, Process, Version, program};
 
 /// A bridge to a server that opens sessions and answers everything else with this.
 fn after_the_welcome(status: &'static str, head: &'static str, body: &'static str) -> Process {
@@ -120,4 +121,43 @@ fn a_server_that_speaks_neither_transport_is_out_of_reach() {
     assert!(answer["error"]["message"].as_str().unwrap().contains("older transport"), "{answer}");
     let exit = process.exit();
     assert_eq!(exit.status.code(), Some(4), "{exit:?}");
+}
+
+#[test]
+fn a_server_that_floods_a_client_that_does_not_read_costs_no_more_than_the_limit() {
+    // Two hundred notifications of a megabyte, and then the result.
+    let script = r#"read -r line
+        id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+        echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-06-18","serverInfo":{"name":"s","version":"1"},"capabilities":{"tools":{},"logging":{}}}}'
+        read -r line; read -r line
+        id=$(echo "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+        data=$(head -c 1000000 /dev/zero | tr '\0' x)
+        for n in $(seq 200); do
+            printf '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"%s"}}\n' "$data"
+        done
+        echo '{"jsonrpc":"2.0","id":'$id',"result":{"tools":[]}}'; echo flooded >&2; read -r line"#;
+    let mut command =
+        program(&["bridge", "--from", "stdio", "--protocol-version", "legacy", "--", "sh", "-c", script]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let version = Version::Session("2025-06-18");
+    let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    let list = version.request(2, "tools/list", &json!({}));
+    write!(stdin, "{}\n{initialized}\n{list}\n", Client::initialize("2025-06-18")).unwrap();
+    // The server is never held up, although the client reads nothing.
+    let mut errors = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(errors.any(|line| line.unwrap().contains("flooded")));
+    let mut notified = 0;
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        notified += usize::from(message["method"] == "notifications/message");
+        if message["id"] == 2 {
+            assert!(message["result"].is_object(), "{message}");
+            break;
+        }
+    }
+    assert!((1..150).contains(&notified), "{notified} of 200 were kept");
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
 }

@@ -1,5 +1,7 @@
 //! What a relay refuses at its start: options without effect, and what is no server.
 
+use refmcp_testkit::ports::free_port;
+
 use crate::Trace;
 use crate::support::{Process, program};
 
@@ -40,6 +42,15 @@ fn there_is_one_server_and_a_trace() {
     assert!(refused(&["http://u:hush@a/"]).contains("user name or a password"));
     let exit = Process::spawn(program(&["relay", "--", "cat"])).exit();
     assert!(exit.errors.contains("--trace <FILE>"), "{exit:?}");
+}
+
+#[test]
+fn a_relay_is_not_its_own_server() {
+    let port = free_port().to_string();
+    for host in ["127.0.0.1", "0.0.0.0"] {
+        let told = refused(&["--host", host, "--port", &port, &format!("http://localhost:{port}/mcp")]);
+        assert!(told.contains("its own server"), "{host}: {told}");
+    }
 }
 
 #[test]
