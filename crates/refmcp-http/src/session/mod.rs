@@ -162,10 +162,13 @@ impl Sessions {
 
     /// Ends this process's part of a session.
     fn drop_local(&self, id: &SessionId) -> Option<Arc<HttpSession>> {
-        let session = self.open.write().remove(id)?;
+        let mut open = self.open.write();
+        let session = open.remove(id)?;
         if let Some(shared) = &session.shared {
+            // Under the lock: a session that is adopted again has the same topic.
             self.topics.write().remove(&shared.topic);
         }
+        drop(open);
         session.driver.end();
         Some(session)
     }

@@ -66,7 +66,7 @@ impl ParkedKey {
 
 impl SharedSession {
     /// Waits for the responses to requests that are about to be sent, for a call whose messages go to this stream. The
-    /// requests may be sent once the gate is open.
+    /// requests are sent once the gate is open, if their responses can be expected.
     pub(super) fn expect(
         self: &Arc<Self>,
         ids: Vec<RequestId>,
@@ -93,6 +93,8 @@ impl SharedSession {
                 is_expected
             });
             let is_expected = registered.await.unwrap_or(false);
+            // A response to a request that is not registered would be unknown.
+            closed.send_replace(!is_expected);
             drop(closed);
             if is_expected {
                 for id in ids {

@@ -64,18 +64,20 @@ pub(crate) struct Message {
     pub(crate) gate: Option<Gate>,
 }
 
-/// What has to be done before a message is logged. It opens when its sender is dropped.
+/// What has to be done before a message is logged. It opens when its sender is dropped. The value is whether that failed.
 #[derive(Debug, Clone)]
-pub(crate) struct Gate(watch::Receiver<()>);
+pub(crate) struct Gate(watch::Receiver<bool>);
 
 impl Gate {
-    pub(crate) fn new() -> (watch::Sender<()>, Self) {
-        let (closed, gate) = watch::channel(());
+    pub(crate) fn new() -> (watch::Sender<bool>, Self) {
+        let (closed, gate) = watch::channel(false);
         (closed, Self(gate))
     }
 
-    pub(crate) async fn opened(mut self) {
+    /// Waits until it is open; `false` if its messages are not to be sent.
+    pub(crate) async fn opened(mut self) -> bool {
         while self.0.changed().await.is_ok() {}
+        !*self.0.borrow()
     }
 }
 
@@ -271,8 +273,11 @@ impl ResponseStream {
     async fn write_all(self: Arc<Self>) {
         let mut delay = RETRY_DELAY.0;
         while let Some((log, message)) = self.next_to_write() {
-            if let Some(gate) = &message.gate {
-                gate.clone().opened().await;
+            if let Some(gate) = &message.gate
+                && !gate.clone().opened().await
+            {
+                drop(self.state.lock().pop());
+                continue;
             }
             match log.store(&message).await {
                 Ok(Stored::Yes) => drop(self.state.lock().pop()),

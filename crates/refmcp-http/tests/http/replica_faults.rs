@@ -339,6 +339,22 @@ async fn a_request_to_the_client_that_does_not_fit_fails() {
 }
 
 #[tokio::test]
+async fn a_request_whose_response_cannot_be_expected_is_not_sent() {
+    let settings = BackplaneSettings { pending_requests: 1, ..BackplaneSettings::default() };
+    let replicas = Replicas::open_with(settings, &Options::default()).await;
+    let client = Client::open(&replicas, LATEST_SESSION).await;
+    let mut first = client.call(8, "ask", json!({})).await;
+    let question = next_event(&mut first).await;
+    let second = client.call(9, "ask", json!({})).await;
+    let events = timeout(SOON, second.events()).await.expect("an answer");
+    let events: Vec<Value> = events.into_iter().map(|(_, event)| event).collect();
+    assert!(events.last().unwrap().to_string().contains("too many requests to the client"), "{events:?}");
+    assert_eq!(events.len(), 1, "no response to it would be known: {events:?}");
+    assert_eq!(client.post(&accept(&question)).await.status, 202);
+    assert_eq!(text_of(&timeout(SOON, first.events()).await.unwrap().pop().unwrap().1), "sure: true");
+}
+
+#[tokio::test]
 async fn of_two_that_claim_a_detached_call_in_one_process_one_gets_it() {
     let replicas = Replicas::open().await;
     let client = Client::open(&replicas, LATEST_SESSION).await;
