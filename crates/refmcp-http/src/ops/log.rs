@@ -152,24 +152,26 @@ pub(crate) fn rpc_error_found(error: &RpcError) {
     }
 }
 
-pub(crate) fn rpc_error_answered(session: u64, code: i64, json: &[u8]) {
-    if tracing::enabled!(target: TARGET, Level::DEBUG)
-        && let Some(message) = rpc_error_message(json)
-    {
-        log_rpc_error(Some(session), code, &message);
+/// Logs each error of a response, or of a batch of them.
+pub(crate) fn rpc_errors_answered(session: u64, json: &[u8]) {
+    if tracing::enabled!(target: TARGET, Level::DEBUG) {
+        for error in rpc_errors(json) {
+            log_rpc_error(Some(session), error.code, &error.message);
+        }
     }
 }
 
-pub(crate) fn rpc_error_message(json: &[u8]) -> Option<String> {
+/// The errors of a response, or of a batch of them.
+pub(crate) fn rpc_errors(json: &[u8]) -> impl Iterator<Item = RpcError> {
     #[derive(Deserialize)]
-    struct Answer {
-        error: Fault,
+    struct Response {
+        error: Option<RpcError>,
     }
-    #[derive(Deserialize)]
-    struct Fault {
-        message: String,
-    }
-    serde_json::from_slice::<Answer>(json).ok().map(|answer| answer.error.message)
+    let responses = match json.first() {
+        Some(b'[') => serde_json::from_slice::<Vec<Response>>(json).unwrap_or_default(),
+        _ => serde_json::from_slice::<Response>(json).into_iter().collect(),
+    };
+    responses.into_iter().filter_map(|response| response.error)
 }
 
 fn log_rpc_error(session: Option<u64>, code: i64, why: &str) {

@@ -286,7 +286,7 @@ fn initialize(
     };
     if driver.session_rules().is_none() {
         let status = response::status(Lifecycle::Handshake, &answer);
-        let why = log::rpc_error_message(&answer.json).unwrap_or_default();
+        let why = log::rpc_errors(&answer.json).next().map(|error| error.message).unwrap_or_default();
         return Err(Refusal::answered(status, Reason::Message, excerpt(&why), answer.json));
     }
     let response = endpoint.json_response(Lifecycle::Handshake, answer);

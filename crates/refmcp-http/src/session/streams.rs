@@ -171,8 +171,8 @@ impl Outbox for Streams {
     const YIELDS: bool = true;
 
     fn send(&mut self, OutgoingMessage { to, kind, json }: OutgoingMessage) {
-        if let MessageKind::Response { error: Some(code) } = kind {
-            log::rpc_error_answered(self.session, code, &json);
+        if matches!(kind, MessageKind::Response { error: Some(_) }) || json.starts_with(b"[") {
+            log::rpc_errors_answered(self.session, &json);
         }
         let mut message = Message { json: json.into(), kind, post_key: None, gate: None };
         if let Some(shared) = &self.shared {

@@ -357,12 +357,21 @@ async fn errors_are_logged_at_debug() {
         client.post(&request("completion/complete", json!({ "ref": "the-secret" }))).await.json().await;
         let values = json!({ "name": "p", "arguments": { "a": ["the-secret"], "b": "the-secret" } });
         client.post(&request("prompts/get", values)).await.json().await;
+        let batch = [
+            request("no/such/one", json!({})),
+            json!({ "jsonrpc": "2.0", "id": 2, "method": "no/such/other" }),
+        ];
+        let older = Client::open(site, "2025-03-26").await;
+        older.post(&json!(batch)).await.json().await;
     })
     .await;
     assert!(!log.contains("the-secret"), "{log}");
-    for wanted in
-        ["code=-32700 why=\"not JSON", "code=-32602 why=\"unknown tool: no such tool\"", "code=-32601 why=\""]
-    {
+    for wanted in [
+        "code=-32700 why=\"not JSON",
+        "code=-32602 why=\"unknown tool: no such tool\"",
+        "code=-32601 why=\"",
+        "no/such/other",
+    ] {
         let line = log.lines().find(|line| line.contains(wanted) && line.contains("answered with an error"));
         assert!(line.is_some_and(|line| line.contains("DEBUG ")), "{wanted} is not in {log}");
     }
