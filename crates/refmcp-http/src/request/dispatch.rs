@@ -166,6 +166,10 @@ impl EndpointState {
                 let _counted = self.acquire_in_flight()?;
                 let origin = forwarded::origin(&head);
                 let caller = Caller { client, token: None, origin, observed: ObservedRequest::of(&head) };
+                if route.target == Target::Mcp && head.method == Method::POST && !self.sessions.is_shared {
+                    // Most requests are; the whole answer has a box, and this needs none of its own.
+                    return post::post(self, caller, head, body).await;
+                }
                 self.serve_route(route, caller, head, body).await
             }
         }

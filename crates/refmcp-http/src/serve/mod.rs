@@ -12,7 +12,7 @@ pub(crate) mod unix;
 
 use std::convert::Infallible;
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -144,7 +144,12 @@ impl Endpoint {
         shutdown.drained().await;
     }
 
-    async fn serve_accepted(self, accepted: Accepted, signals: StopSignals) {
+    /// The future that serves a connection, in a box of its kind: one without TLS needs less memory.
+    fn serve_accepted(
+        self,
+        accepted: Accepted,
+        signals: StopSignals,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         match accepted {
             Accepted::Tcp(stream, peer, encryption) => {
                 // Small responses must not wait in the kernel's buffer.
@@ -153,13 +158,13 @@ impl Endpoint {
                 }
                 let client = Client::new(peer, stream.local_addr().ok());
                 match encryption {
-                    Encryption::Plain => self.serve_plain(stream, client, signals).await,
+                    Encryption::Plain => Box::pin(self.serve_plain(stream, client, signals)),
                     #[cfg(feature = "tls")]
-                    Encryption::Tls(tls) => self.serve_tls(stream, client, &tls, signals).await,
+                    Encryption::Tls(tls) => Box::pin(self.serve_tls(stream, client, tls, signals)),
                 }
             }
             #[cfg(unix)]
-            Accepted::Unix(stream) => self.serve_plain(stream, Client::unix(), signals).await,
+            Accepted::Unix(stream) => Box::pin(self.serve_plain(stream, Client::unix(), signals)),
         }
     }
 
@@ -188,7 +193,7 @@ impl Endpoint {
     }
 
     #[cfg(feature = "tls")]
-    async fn serve_tls(self, stream: TcpStream, client: Client, tls: &tls::Tls, signals: StopSignals) {
+    async fn serve_tls(self, stream: TcpStream, client: Client, tls: tls::Tls, signals: StopSignals) {
         let Some(_counted) = self.count_connection(client) else { return };
         let inner = &self.inner;
         let (mut late, mut first) = (pin!(sleep(inner.options.head_timeout)), [0]);
@@ -245,18 +250,22 @@ impl Endpoint {
         client: Client,
         signals: StopSignals,
     ) -> hyper::Result<()> {
-        let service = service_fn(|request: hyper::Request<Incoming>| async {
-            let response = self.answer(client, request.map(Body::new)).await;
-            state.end_request();
-            if response.headers().contains_key(header::CONNECTION)
-                && response.status() != StatusCode::SWITCHING_PROTOCOLS
-            {
-                state.drain_on_close();
-            }
-            Ok::<Response, Infallible>(response)
-        });
-        let builder = http1(&self.inner.options);
-        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service).with_upgrades());
+        // In a box, because a connection keeps the room for it also while it only reads a stream.
+        let answer = |request: hyper::Request<Incoming>| {
+            Box::pin(async {
+                let response = self.answer(client, request.map(Body::new)).await;
+                state.end_request();
+                if response.headers().contains_key(header::CONNECTION)
+                    && response.status() != StatusCode::SWITCHING_PROTOCOLS
+                {
+                    state.drain_on_close();
+                }
+                Ok::<Response, Infallible>(response)
+            })
+        };
+        let connection =
+            http1(&self.inner.options).serve_connection(TokioIo::new(stream), service_fn(answer));
+        let mut connection = pin!(connection.with_upgrades());
         let mut served = signals.graceful.run_until_sent(connection.as_mut()).await;
         if served.is_none() {
             connection.as_mut().graceful_shutdown();
@@ -278,7 +287,9 @@ impl Endpoint {
         let builder = http2(&self.inner.options);
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let endpoint = self.clone();
-            async move { Ok::<_, Infallible>(endpoint.answer(client, request.map(Body::new)).await) }
+            Box::pin(
+                async move { Ok::<_, Infallible>(endpoint.answer(client, request.map(Body::new)).await) },
+            )
         });
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
         if let Some(served) = signals.graceful.run_until_sent(connection.as_mut()).await {
@@ -346,14 +357,22 @@ async fn pause_after(fault: &io::Error) {
 mod tests {
     use super::*;
 
-    /// Every connection holds this future, also while it only reads a stream.
+    /// Every connection holds these futures, also while it only reads a stream.
     #[tokio::test]
-    async fn answering_needs_little_memory() {
+    async fn a_connection_needs_little_memory() {
         let server = refmcp_server::Server::builder("small", "1.0").build().unwrap();
         let endpoint = Endpoint::builder(server).build();
-        let client = Client::new(([127, 0, 0, 1], 1).into(), None);
-        let bytes = size_of_val(&endpoint.answer(client, axum::extract::Request::default()));
-        assert!(bytes <= 1536, "{bytes}");
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        let (client, state) = (Client::new(address, None), SocketState::default());
+        let socket = ClientSocket::new(stream, Bytes::new(), ACCEPT_PAUSE, state.clone());
+        let http1 = size_of_val(&endpoint.serve_http1(socket, &state, client, StopSignals::default()));
+        assert!(http1 <= 1280, "{http1}");
+        let (stream, peer) = listener.accept().await.unwrap();
+        let plain =
+            size_of_val(&endpoint.serve_plain(stream, Client::new(peer, None), StopSignals::default()));
+        assert!(plain <= 640, "{plain}");
     }
 
     #[test]
