@@ -107,9 +107,11 @@ impl Calls {
 
     pub(super) fn close(&mut self, number: CallId) -> Option<Call> {
         let call = self.open.remove(&number)?;
-        match self.by_id.get_mut(&call.to.id) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(self.by_id.remove(&call.to.id)),
+        // One look-up, since other calls hardly ever have the same id.
+        if let Some((id, count)) = self.by_id.remove_entry(&call.to.id)
+            && count > 1
+        {
+            self.by_id.insert(id, count - 1);
         }
         Some(call)
     }
