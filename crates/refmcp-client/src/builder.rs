@@ -194,6 +194,26 @@ impl ClientBuilder {
         Ok(client)
     }
 
+    /// The same, and where any revision would do in this one or an older one if the server has one. For gateways, which then
+    /// have nothing to translate.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_preferring(
+        &self,
+        revision: Revision,
+        server: Arc<dyn Connector>,
+    ) -> Result<Client, ConnectError> {
+        if self.config.version_policy != VersionPolicy::Auto {
+            return self.connect_to(server).await;
+        }
+        let preferring = self.clone().version_policy(VersionPolicy::AtMost(revision));
+        match preferring.connect_to(server.clone()).await {
+            Err(fault) if is_about_revision(fault.why()) => self.connect_to(server).await,
+            done => done,
+        }
+    }
+
     async fn connect_or_fall_back(
         &self,
         server: &Arc<dyn Connector>,
@@ -289,6 +309,12 @@ impl OpenDeadline {
         let after = self.since.elapsed().as_millis();
         OpenError::TimedOut { after_millis: u64::try_from(after).unwrap_or(u64::MAX) }
     }
+}
+
+/// Whether a server that refused one revision may speak another.
+fn is_about_revision(why: &OpenError) -> bool {
+    matches!(why, OpenError::NoCommonRevision { .. } | OpenError::Refused(_) | OpenError::Protocol(_))
+        || matches!(why, OpenError::Transport(TransportError::Refused { .. }))
 }
 
 /// True if the server may only know the older transport.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use refmcp_client::observer::Observer;
 use refmcp_client::transport::Connector;
 use refmcp_client::{
-    CallError as RequestError, Client, ConnectError, Error, Host, OpenError, ServerFacts, VersionPolicy,
+    CallError as RequestError, Client, ConnectError, Error, Host, ServerFacts, VersionPolicy,
 };
 use refmcp_proto::jsonrpc::{Limits, RpcError, code};
 use refmcp_proto::model::{
@@ -112,32 +112,6 @@ impl Gateway {
 
     /// Connects in the client's revision where the server has it, so that nothing has to be translated.
     async fn connect(&self, upstream: &Arc<Upstream>, client: Option<&Peer>) -> Result<Client, ConnectError> {
-        let policy = self.0.target.version;
-        let first = match client {
-            Some(peer) if policy == VersionPolicy::Auto => VersionPolicy::AtMost(peer.revision),
-            _ => policy,
-        };
-        let connected = match self.connect_in(upstream, client, first).await {
-            Err(fault) if first != policy && is_about_revision(fault.why()) => {
-                self.connect_in(upstream, client, policy).await?
-            }
-            done => done?,
-        };
-        let (client, close) = (connected.clone(), self.0.close.child_token());
-        upstream.connected(client.clone(), close.clone().drop_guard());
-        self.0.closing.spawn(async move {
-            close.cancelled().await;
-            client.close().await;
-        });
-        Ok(connected)
-    }
-
-    async fn connect_in(
-        &self,
-        upstream: &Arc<Upstream>,
-        client: Option<&Peer>,
-        policy: VersionPolicy,
-    ) -> Result<Client, ConnectError> {
         let target = &self.0.target;
         let (asks, hears) = (Arc::downgrade(upstream), Arc::downgrade(upstream));
         let capabilities = client.map_or_else(every_capability, |peer| peer.capabilities.clone());
@@ -150,7 +124,7 @@ impl Gateway {
             });
         let mut builder = Client::builder("refmcp", env!("CARGO_PKG_VERSION"))
             .host(host)
-            .version_policy(policy)
+            .version_policy(target.version)
             .open_timeout(target.open_timeout)
             .max_rounds(MAX_ROUNDS)
             .meta(target.meta.clone());
@@ -160,7 +134,17 @@ impl Gateway {
         if let Some(observer) = &target.observer {
             builder = builder.observer(observer.clone());
         }
-        builder.connect_to(target.connector.clone()).await
+        let connected = match client {
+            Some(peer) => builder.connect_preferring(peer.revision, target.connector.clone()).await?,
+            None => builder.connect_to(target.connector.clone()).await?,
+        };
+        let (client, close) = (connected.clone(), self.0.close.child_token());
+        upstream.connected(client.clone(), close.clone().drop_guard());
+        self.0.closing.spawn(async move {
+            close.cancelled().await;
+            client.close().await;
+        });
+        Ok(connected)
     }
 
     /// The server as a client has it: the only client, or all stateless requests over HTTP, or else a session or a pipe.
@@ -312,12 +296,6 @@ fn every_capability() -> ClientCapabilities {
     let elicitation = all.elicitation.get_or_insert_default();
     (elicitation.form, elicitation.url) = (Some(JsonObject::new()), Some(JsonObject::new()));
     all
-}
-
-/// Whether a server that refused one revision may speak another.
-fn is_about_revision(why: &OpenError) -> bool {
-    matches!(why, OpenError::NoCommonRevision { .. } | OpenError::Refused(_) | OpenError::Protocol(_))
-        || matches!(why, OpenError::Transport(refmcp_client::TransportError::Refused { .. }))
 }
 
 /// A result as it was written, where both sides speak the same revision.
