@@ -1,5 +1,5 @@
-//! The arguments that a JSON Schema asks for, and what is expected of each. In a walk references are followed within the schema itself, and nowhere else. A schema may be hostile,
-//! so the length of a walk is limited.
+//! The arguments that a JSON Schema asks for, and what is expected of each. References are followed within the schema itself
+//! and nowhere else. A schema may be hostile, so the length of a walk is limited.
 
 use std::cell::Cell;
 

@@ -1,5 +1,6 @@
-//! Values that configuration files and servers know: names of servers, tools, prompts and arguments, URIs of resources. A server that has to be started is asked only if its start is allowed for good, no login is
-//! begun, and a server that does not answer at once is given up.
+//! Values that configuration files and servers know: names of servers, tools, prompts and arguments, URIs of resources. A
+//! server that has to be started is asked only if its start is allowed for good, no login is begun, and a server that does
+//! not answer at once is given up.
 
 use std::collections::BTreeMap;
 use std::path::Path;

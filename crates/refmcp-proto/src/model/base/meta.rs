@@ -1,9 +1,9 @@
-//! The `_meta` objects: open maps, of which a few keys belong to the protocol; parameters of nothing else, and the data of errors.
+//! The `_meta` objects: open maps, of which a few keys belong to the protocol.
 
 use std::sync::Arc;
 
 use crate::jsonrpc::{ProgressToken, RequestId};
-use crate::model::{ClientCapabilities, ElicitUrlParams, Implementation, JsonObject, LogLevel};
+use crate::model::{ClientCapabilities, Implementation, JsonObject, LogLevel};
 
 /// `_meta` of an item or a content block: nothing in it belongs to the protocol.
 pub type Meta = JsonObject;
@@ -61,42 +61,6 @@ json_object! {
         /// The listen request on whose stream the notification travels.
         #[serde(rename = "io.modelcontextprotocol/subscriptionId")]
         subscription_id?: RequestId,
-    }
-}
-
-json_object! {
-    /// Parameters of a request that needs nothing but `_meta`: `ping`, `server/discover`.
-    pub struct RequestParams {
-        _meta: RequestMeta,
-    }
-
-    /// Parameters of the four list requests.
-    pub struct PaginatedParams {
-        /// Where the page starts; absent for the first.
-        cursor?: String,
-        _meta: RequestMeta,
-    }
-}
-
-json_object! {
-    /// Which revisions a server speaks, when it was asked in another.
-    pub struct UnsupportedVersionData {
-        /// The revisions the server speaks.
-        supported: Vec<String>,
-        /// The revision that was asked for; some older servers leave it out.
-        requested?: String,
-    }
-
-    /// Which capabilities a client would have to declare.
-    pub struct MissingCapabilityData {
-        /// The capabilities that are missing, as the client would declare them.
-        required_capabilities: ClientCapabilities,
-    }
-
-    /// Which URLs a user has to visit before a request can be done (one older revision only).
-    pub struct UrlElicitationRequiredData {
-        /// The visits.
-        elicitations: Vec<ElicitUrlParams>,
     }
 }
 
