@@ -86,6 +86,7 @@ reasons! {
     Forwarded "forwarded",
     Message "message",
     Malformed "malformed",
+    HeadSize "head_size",
     HeadTimeout "head_timeout",
     Handshake "handshake",
     WebSocket "websocket",

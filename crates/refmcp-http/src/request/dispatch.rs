@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::request::Parts;
-use axum::http::{Method, header};
+use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use refmcp_auth::resource::{form_names_token, is_form};
 use refmcp_proto::jsonrpc::excerpt;
@@ -94,7 +94,7 @@ impl EndpointState {
         observed
     }
 
-    /// Checks `Host`, `Origin`, the rate limit, the path and the method, before the body is read.
+    /// Checks the size of the head, `Host`, `Origin`, the rate limit, the path and the method, before the body is read.
     fn admit(
         &self,
         client: Client,
@@ -103,6 +103,7 @@ impl EndpointState {
     ) -> Result<Service<'_>, Refusal> {
         let Options { hosts, origins, extra_routes, resource_server, .. } = &self.options;
         let (uri, headers, local) = (&head.uri, &head.headers, client.local_address);
+        check_head_size(head, self.options.head_bytes)?;
         let refuse = |error| Refusal::guard(error, headers);
         guard::check_host(hosts, local, uri, headers).map_err(refuse)?;
         let forwarded = head.extensions.get::<ForwardedOrigin>();
@@ -239,4 +240,16 @@ impl EndpointState {
             (target, _) => Box::pin(ready(health::serve(self, target))),
         }
     }
+}
+
+/// Refuses a head of more than so many bytes. hyper and h2 have limits of their own, which are less exact, or answer without a
+/// line in the log.
+fn check_head_size(head: &Parts, most: usize) -> Result<(), Refusal> {
+    let fields = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4);
+    let bytes = head.uri.path_and_query().map_or(0, |path| path.as_str().len()) + fields.sum::<usize>();
+    if bytes <= most {
+        return Ok(());
+    }
+    let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+    Err(Refusal::new(status, Reason::HeadSize, format!("a head of {bytes} bytes; at most {most} are read")))
 }

@@ -36,7 +36,7 @@ impl Peer {
         Self { send, site: site.to_owned() }
     }
 
-    async fn connect(site: &Site) -> Self {
+    pub(crate) async fn connect(site: &Site) -> Self {
         Self::with(site, &Builder::new()).await
     }
 

@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::http_sse;
+use crate::http2::Peer;
 use crate::shutdown::{ending_by, until_not_ready};
 use crate::support::websocket_frames::{BINARY, LAST, RawSocket, frame};
 use crate::support::{
@@ -187,6 +188,25 @@ async fn what_is_no_http_is_logged_without_what_it_says() {
         assert!(line.contains(wanted) && line.contains("reason=\"malformed\" why=\""), "{line}");
     }
     assert_eq!(refused.len(), 4, "{log}");
+    assert!(!log.contains("the-secret"), "{log}");
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn heads_that_are_too_large_are_logged_over_both_versions() {
+    let long = "the-secret".repeat(8 << 10);
+    let log = logged("info", async |site| {
+        let head = site.head("POST", "/mcp");
+        let reply = site.send_raw(format!("{head}X: {long}\r\nContent-Length: 0\r\n\r\n")).await.unwrap();
+        assert_eq!(reply.status, 431);
+        let peer = Peer::connect(site).await;
+        assert_eq!(peer.status("POST", "/mcp", &[("x", &long)]).await, 431);
+        peer.is_served().await;
+    })
+    .await;
+    let refused = refusals(&log);
+    assert_eq!(refused.len(), 2, "{log}");
+    assert!(refused.iter().all(|line| line.contains("status=431 ")), "{log}");
+    assert!(refused[1].contains("reason=\"head_size\" why=\"a head of 8"), "{log}");
     assert!(!log.contains("the-secret"), "{log}");
 }
 
