@@ -21,6 +21,7 @@ use tokio::task::yield_now;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::caller::Client;
+use crate::access::client_memory::ClientMemory;
 use crate::access::rate_limit::RateLimiter;
 use crate::ops::health::OpsRoutes;
 use crate::ops::log::RefusalLog;
@@ -83,7 +84,11 @@ impl EndpointBuilder {
     #[must_use]
     pub fn build(self) -> Endpoint {
         let Self { server, mut options, backplane } = self;
-        let memory = || Arc::new(MemoryBackplane::new(options.memory())) as Arc<dyn Backplane>;
+        let budget = server.memory().clone();
+        // What can be given up must leave room for what cannot.
+        options.total_bytes = options.total_bytes.min(budget.limit() / 2);
+        let memory =
+            || Arc::new(MemoryBackplane::with_budget(options.memory(), &budget)) as Arc<dyn Backplane>;
         let is_shared = backplane.is_some();
         let backplane = backplane.unwrap_or_else(memory);
         server.use_backplane(backplane.clone());
@@ -112,6 +117,7 @@ impl EndpointBuilder {
             config: Arc::new(config),
             peers: Arc::default(),
             clock,
+            memory: ClientMemory::new(budget),
             metrics: Metrics::default(),
             refusal_log: RefusalLog::default(),
             listeners: Mutex::default(),
@@ -132,6 +138,7 @@ pub(crate) struct EndpointState {
     pub(crate) peers: Arc<PeerCache>,
     pub(crate) clock: Clock,
     pub(crate) sessions: Sessions,
+    pub(crate) memory: ClientMemory,
     pub(crate) metrics: Metrics,
     pub(crate) refusal_log: RefusalLog,
     pub(crate) rates: Option<RateLimiter>,
@@ -173,7 +180,9 @@ impl Endpoint {
 
     fn router_of<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Router {
         let serve = |State(endpoint): State<Self>, request: Request| async move {
-            endpoint.answer(Client::of_request(&request), request).await
+            let client = Client::of_request(&request);
+            let memory = endpoint.inner.memory.connection(client, &endpoint.inner.options.trusted_proxies);
+            endpoint.answer(client, &memory, request).await
         };
         let routes = paths.into_iter().fold(Router::new(), |router, path| router.route(path, any(serve)));
         routes.with_state(self.clone())

@@ -11,6 +11,8 @@ use refmcp_auth::RefusedClientCredentials;
 use refmcp_auth::fetch::BoxFuture;
 use refmcp_auth::uri::OPENID;
 
+use refmcp_server::transport::MemoryAccount;
+
 use crate::access::caller::Client;
 use crate::access::cors;
 use crate::endpoint::EndpointState;
@@ -48,6 +50,7 @@ impl EndpointState {
         &self,
         extra: &dyn ExtraRoutes,
         client: Client,
+        memory: &MemoryAccount,
         head: Parts,
         body: Body,
     ) -> Result<Response, Refusal> {
@@ -55,9 +58,9 @@ impl EndpointState {
             return Ok(cors::preflight(&["GET", "POST"], &head.headers));
         }
         let _counted = self.acquire_in_flight()?;
-        let body = body::read(self, body, BODY).await?;
+        let body = body::read(self, memory, body, BODY).await?;
         let (method, path) = (head.method.clone(), head.uri.path().to_owned());
-        let answered = extra.answer(Request::from_parts(head, body)).await;
+        let answered = extra.answer(Request::from_parts(head, body.bytes.clone())).await;
         let mut response = answered.map(Body::from);
         if let Some(RefusedClientCredentials(why)) = response.extensions_mut().remove() {
             let refusal = Refusal::client_credentials(response.status(), why);

@@ -11,6 +11,7 @@ use refmcp_auth::resource::AccessError;
 use refmcp_proto::finding::Finding;
 use refmcp_proto::jsonrpc::{RequestId, RpcError, excerpt};
 use refmcp_server::backplane::Unavailable;
+use refmcp_server::transport::NoMemory;
 
 use crate::access::guard::GuardError;
 use crate::request::response;
@@ -77,6 +78,7 @@ reasons! {
     Sessions "sessions",
     Streams "streams",
     Connections "connections",
+    Memory "memory",
     Stopping "stopping",
     Fault "fault",
     Credentials "credentials",
@@ -188,6 +190,13 @@ impl Refusal {
     #[cold]
     pub(crate) fn unavailable(reason: Reason, why: &'static str, retry_after: u64) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, reason, why).with_header(header::RETRY_AFTER, retry_after)
+    }
+
+    /// There is no memory for this request, which was not executed.
+    #[cold]
+    pub(crate) fn no_memory(fault: NoMemory) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, Reason::Memory, fault.to_string())
+            .with_header(header::RETRY_AFTER, 1)
     }
 
     #[cold]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use refmcp_proto::engine::{Change, EngineConfig, ExchangeId, MessageKind, MessageTarget, OutgoingMessage};
+use refmcp_proto::jsonrpc::RpcError;
 use refmcp_testkit::engine::{Event, TestEngine, full_config};
 use refmcp_testkit::messages::{INITIALIZED, initialize_params};
 use serde_json::{Value, json};
@@ -179,4 +180,53 @@ fn closing_the_input_fails_calls_that_wait_for_it() {
     rig.send(&in_session(2, "tools/call", &json!({ "name": "ask_roots" })));
     let (_, kind, _) = only(rig.take_sent());
     assert_eq!(kind, MessageKind::Response { error: Some(-32603) });
+}
+
+/// A session of the revision with batches, whose engine keeps at most so many bytes of their responses.
+fn with_batches(max_batch_bytes: usize) -> TestEngine {
+    let mut rig = TestEngine::new(EngineConfig { max_batch_bytes, ..full_config() });
+    rig.send(&in_session(0, "initialize", &initialize_params("c", "2025-03-26", json!({}))));
+    rig.send(INITIALIZED.as_bytes());
+    rig.take_sent();
+    rig
+}
+
+fn batch_of_three() -> Vec<u8> {
+    let calls = ["a", "b", "c"].iter().zip(1..).map(|(tag, id)| {
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": never(&tag.repeat(100)) })
+    });
+    Value::Array(calls.collect()).to_string().into_bytes()
+}
+
+#[test]
+fn responses_to_a_batch_beyond_the_limit_are_errors() {
+    let mut rig = with_batches(500);
+    rig.send(&batch_of_three());
+    for tag in ["a", "b", "c"] {
+        assert!(rig.engine.batch_bytes() <= 500 + 250, "{}", rig.engine.batch_bytes());
+        assert!(rig.finish_tagged(&tag.repeat(100)));
+    }
+    let (_, _, responses) = only(rig.take_sent());
+    let ids: Vec<_> = responses.as_array().unwrap().iter().map(|response| &response["id"]).collect();
+    assert_eq!(ids, [1, 2, 3]);
+    assert!(responses[0]["result"].is_object() && responses[1]["result"].is_object(), "{responses}");
+    assert_eq!(responses[2]["error"]["code"], -32603);
+    assert!(responses[2]["error"]["message"].as_str().unwrap().contains("500 bytes"), "{responses}");
+    assert_eq!(rig.engine.batch_bytes(), 0);
+}
+
+#[test]
+fn collected_responses_can_be_replaced_by_errors() {
+    let mut rig = with_batches(1 << 20);
+    rig.send(&batch_of_three());
+    assert!(rig.finish_tagged(&"b".repeat(100)));
+    rig.engine.refuse_batch_responses(&RpcError::internal("no memory"));
+    assert!(rig.finish_tagged(&"a".repeat(100)) && rig.finish_tagged(&"c".repeat(100)));
+    let (_, _, responses) = only(rig.take_sent());
+    assert_eq!(
+        responses[0],
+        json!({ "jsonrpc": "2.0", "id": 2, "error": { "code": -32603, "message": "no memory" } })
+    );
+    assert!(responses[1]["result"].is_object() && responses[2]["result"].is_object(), "{responses}");
+    assert_eq!(rig.engine.batch_bytes(), 0);
 }

@@ -13,7 +13,7 @@ use refmcp_proto::model::{
     ServerCapabilities, ToolsCapability,
 };
 use refmcp_proto::revision::{Method, Revision};
-use refmcp_transport::Observer;
+use refmcp_transport::{MemoryBudget, Observer};
 use serde_json::Value;
 
 use crate::call::Call;
@@ -277,6 +277,13 @@ impl ServerBuilder {
     /// Is called with each message, HTTP head and finding of every client as it passes, over every transport.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.settings.observer = Some(observer);
+        self
+    }
+
+    /// Limits the bytes that are held for all clients together: messages that are not complete, responses that are not
+    /// read, logs of streams. The default is half of the memory that this process may use.
+    pub fn memory(mut self, budget: MemoryBudget) -> Self {
+        self.settings.memory = budget;
         self
     }
 

@@ -15,7 +15,7 @@ use refmcp_transport::clock::Clock;
 use refmcp_transport::memory::{self, MemoryPipe};
 use refmcp_transport::observer::{Observed, Observer, Side};
 use refmcp_transport::pipe::{FrameReader, FrameWriter};
-use refmcp_transport::{ConnectionEnd, Driver, DriverOptions, stdio};
+use refmcp_transport::{ConnectionEnd, Driver, DriverOptions, MemoryBudget, stdio};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
@@ -70,12 +70,14 @@ pub(crate) struct Settings {
     pub(crate) grace: Duration,
     pub(crate) on_call: Option<OnCall>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
+    pub(crate) memory: MemoryBudget,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let grace = Duration::from_secs(5);
-        Self { page_size: 200, max_running: 4096, grace, on_call: None, observer: None }
+        let memory = MemoryBudget::default();
+        Self { page_size: 200, max_running: 4096, grace, on_call: None, observer: None, memory }
     }
 }
 
@@ -205,6 +207,11 @@ impl Server {
         self.inner.backplane.get_or_init(|| Arc::new(MemoryBackplane::default()))
     }
 
+    /// The bytes that are held for clients, and their limit.
+    pub fn memory(&self) -> &MemoryBudget {
+        &self.inner.settings.memory
+    }
+
     /// News of everything that changes from now on.
     pub fn changes(&self) -> ChangeReceiver {
         self.inner.hub.subscribe()
@@ -222,7 +229,8 @@ impl Server {
         let (clock, grace) = (self.inner.clock, self.inner.settings.grace);
         let observed = session.connection().observed.clone();
         let feed = Some(self.changes());
-        let options = DriverOptions { clock, feed, handlers, grace, observed: observed.clone() };
+        let memory = session.memory();
+        let options = DriverOptions { clock, feed, handlers, grace, observed: observed.clone(), memory };
         let driver = Driver::new(pipe, engine, service, options);
         session.connect(driver.handle());
         tracing::debug!(session = session.number(), "connected");

@@ -11,7 +11,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use refmcp_proto::engine::{CallId, Change, Dispatch, LogMessage, Responded};
 use refmcp_proto::finding::Finding;
 use refmcp_proto::model::{ServerNotification, SubscriptionFilter};
-use refmcp_transport::{CallService, EngineHandle, Observed, RunningCall};
+use refmcp_transport::{CallService, EngineHandle, MemoryAccount, Observed, RunningCall};
 use tokio::time::Instant;
 
 use crate::catalog::Catalog;
@@ -37,6 +37,8 @@ pub struct Connection {
     pub headers: Headers,
     /// Where messages are reported, if the transport has opened that; else the server does, if it has an observer.
     pub observed: Observed,
+    /// What may be held in memory for it; the server's budget decides where a transport does not.
+    pub memory: Option<MemoryAccount>,
 }
 
 /// Headers, read when a handler wants them.
@@ -127,6 +129,11 @@ impl Session {
     /// How the client is connected.
     pub fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// What may be held in memory for it.
+    pub fn memory(&self) -> MemoryAccount {
+        self.connection.memory.clone().unwrap_or_else(|| self.server.memory().account())
     }
 
     /// How long the connection has lasted.

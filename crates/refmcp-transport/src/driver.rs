@@ -2,7 +2,8 @@
 //!
 //! A chunk of input is worked off message by message; calls that are done at once leave their answers in the write
 //! queue, and all of them are written together. When the peer does not read, the queue fills, then nothing more is read
-//! and running calls wait: a slow peer slows only itself.
+//! and running calls wait: a slow peer slows only itself. What the queue holds beyond a little is reserved in the memory
+//! budget; a response that finds no room there becomes an error.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
@@ -12,7 +13,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use refmcp_proto::engine::{Change, CloseReason, ExchangeId, OutgoingMessage, ServerEngine};
+use refmcp_proto::engine::{Change, CloseReason, ExchangeId, MessageKind, OutgoingMessage, ServerEngine};
+use refmcp_proto::jsonrpc::{RpcError, error_instead};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
@@ -22,12 +24,16 @@ use tokio_util::sync::CancellationToken;
 use crate::changes::ChangeReceiver;
 use crate::clock::Clock;
 use crate::engine_driver::{EngineDriver, Outbox, poll_now};
+use crate::memory_budget::{MemoryAccount, MemoryBudget, MemoryReservation, NoMemory};
 use crate::observer::Observed;
 use crate::pipe::{Frame, FrameReader, FrameWriter};
 use crate::service::{CallService, EngineHandle};
 
 /// Bytes in the write queue above which nothing more is taken in.
 const HIGH_WATER: usize = 1 << 20;
+
+/// Bytes of each direction that need no reservation: the connection itself is counted with as much.
+const UNRESERVED: usize = 16 << 10;
 
 /// How a connection ended; none of these is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +46,8 @@ pub enum ConnectionEnd {
     ShutDown,
     /// The peer no longer answered.
     PingTimeout,
+    /// The peer sent more than there is memory for.
+    NoMemory,
 }
 
 impl fmt::Display for ConnectionEnd {
@@ -49,6 +57,7 @@ impl fmt::Display for ConnectionEnd {
             Self::PeerGone => "the peer has gone",
             Self::ShutDown => "this side was told to stop",
             Self::PingTimeout => "the peer no longer answered",
+            Self::NoMemory => "there is no memory for what the peer sends",
         })
     }
 }
@@ -66,12 +75,15 @@ pub struct DriverOptions {
     pub grace: Duration,
     /// Where messages are reported.
     pub observed: Observed,
+    /// What the connection may hold in memory.
+    pub memory: MemoryAccount,
 }
 
 impl Default for DriverOptions {
     fn default() -> Self {
         let (grace, observed) = (Duration::from_secs(5), Observed::default());
-        Self { clock: Clock::new(), feed: None, handlers: None, grace, observed }
+        let memory = MemoryBudget::default().account();
+        Self { clock: Clock::new(), feed: None, handlers: None, grace, observed, memory }
     }
 }
 
@@ -88,6 +100,8 @@ pub struct Driver<R, W, S> {
     observed: Observed,
     closing: Option<(ConnectionEnd, Instant)>,
     input_ended: bool,
+    /// What the reader holds of messages that are not complete.
+    unread: MemoryReservation,
 }
 
 /// What has happened, for those who wait.
@@ -97,7 +111,7 @@ enum Event {
 }
 
 /// Messages on their way to the writer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct WriteQueue {
     messages: VecDeque<OutgoingMessage>,
     /// Their bytes, and those that the writer holds.
@@ -109,10 +123,25 @@ struct WriteQueue {
     freed: Arc<Notify>,
     stale: bool,
     observed: Observed,
+    /// For the bytes, and for responses to batches that are not complete.
+    reserved: MemoryReservation,
 }
 
 impl Outbox for WriteQueue {
-    fn send(&mut self, message: OutgoingMessage) {
+    fn send(&mut self, mut message: OutgoingMessage) {
+        if let Err(fault) = self.reserve(message.json.len()) {
+            match message.kind {
+                MessageKind::Response { .. } => {
+                    message.json = error_instead(&message.json, &RpcError::internal(fault.to_string()));
+                }
+                MessageKind::Notification => {
+                    return tracing::warn!(bytes = message.json.len(), %fault, "a notification was not sent");
+                }
+                // The handler waits for its response.
+                MessageKind::Request => {}
+            }
+            self.reserved.grow(message.json.len());
+        }
         self.bytes += message.json.len();
         self.messages.push_back(message);
     }
@@ -121,7 +150,12 @@ impl Outbox for WriteQueue {
         self.stale = true;
     }
 
-    fn step_done(&mut self, engine: &ServerEngine) {
+    fn step_done(&mut self, engine: &mut ServerEngine) {
+        if engine.batch_bytes() > 0
+            && let Err(fault) = self.reserve(engine.batch_bytes())
+        {
+            engine.refuse_batch_responses(&RpcError::internal(fault.to_string()));
+        }
         self.observed.negotiated(|| engine.peer().map(|peer| peer.rules().revision));
         if std::mem::take(&mut self.idle) {
             self.stepped.notify_one();
@@ -134,6 +168,25 @@ impl Outbox for WriteQueue {
 }
 
 impl WriteQueue {
+    fn new(observed: Observed, memory: &MemoryAccount) -> Self {
+        Self {
+            messages: VecDeque::new(),
+            bytes: 0,
+            idle: false,
+            stepped: Arc::default(),
+            freed: Arc::default(),
+            stale: false,
+            observed,
+            reserved: memory.reservation(),
+        }
+    }
+
+    /// Reserves memory for so many bytes more than there are.
+    fn reserve(&mut self, bytes: usize) -> Result<(), NoMemory> {
+        let wanted = (self.bytes + bytes).saturating_sub(UNRESERVED);
+        if wanted > self.reserved.bytes() { self.reserved.try_resize(wanted) } else { Ok(()) }
+    }
+
     /// Hands the messages to the writer.
     fn write(&mut self, writer: &mut impl FrameWriter) {
         for message in self.messages.drain(..) {
@@ -142,6 +195,10 @@ impl WriteQueue {
         }
         let was_full = self.bytes >= HIGH_WATER;
         self.bytes = writer.pending();
+        let kept = self.bytes.saturating_sub(UNRESERVED);
+        if kept < self.reserved.bytes() {
+            self.reserved.shrink(self.reserved.bytes() - kept);
+        }
         if was_full && self.bytes < HIGH_WATER {
             self.freed.notify_waiters();
         }
@@ -161,12 +218,12 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
     /// # Panics
     /// Outside of a tokio runtime.
     pub fn new((reader, writer): (R, W), engine: ServerEngine, service: S, options: DriverOptions) -> Self {
-        let DriverOptions { clock, feed, handlers, grace, observed } = options;
-        let mut queue = WriteQueue::default();
-        queue.observed = observed.clone();
+        let DriverOptions { clock, feed, handlers, grace, observed, memory } = options;
+        let queue = WriteQueue::new(observed.clone(), &memory);
         let stepped = queue.stepped.clone();
         let engine = EngineDriver::new(engine, service, queue, clock, handlers);
-        Self { reader, writer, engine, stepped, feed, grace, observed, closing: None, input_ended: false }
+        let (closing, input_ended, unread) = (None, false, memory.reservation());
+        Self { reader, writer, engine, stepped, feed, grace, observed, closing, input_ended, unread }
     }
 
     /// A handle to the engine.
@@ -219,7 +276,7 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
             () = self.stepped.notified() => {}
             more = self.reader.fill(), if room && !self.input_ended && self.closing.is_none() => {
                 match more {
-                    Ok(true) => {}
+                    Ok(true) => self.reserve_unread(),
                     Ok(false) => self.end_of_input(),
                     Err(fault) if is_gone(&fault) => self.end_of_input(),
                     Err(fault) => return Err(fault),
@@ -287,6 +344,15 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
         self.writer.pending() < HIGH_WATER
     }
 
+    /// Reserves memory for what the reader holds; the connection ends where there is none.
+    fn reserve_unread(&mut self) {
+        let unread = self.reader.buffered().saturating_sub(UNRESERVED);
+        if unread != self.unread.bytes() && self.unread.try_resize(unread).is_err() {
+            self.engine.step(ServerEngine::cancel_all);
+            self.close(ConnectionEnd::NoMemory);
+        }
+    }
+
     fn end_of_input(&mut self) {
         self.input_ended = true;
         self.take_frames();
@@ -304,8 +370,9 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
         let all_sent = |engine: &mut ServerEngine, queue: &mut WriteQueue| {
             engine.in_flight() == 0 && queue.messages.is_empty() && self.writer.pending() == 0
         };
-        let done =
-            end == ConnectionEnd::PingTimeout || Instant::now() >= cut_off || self.engine.inspect(all_sent);
+        let done = matches!(end, ConnectionEnd::PingTimeout | ConnectionEnd::NoMemory)
+            || Instant::now() >= cut_off
+            || self.engine.inspect(all_sent);
         done.then_some(end)
     }
 

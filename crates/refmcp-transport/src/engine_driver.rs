@@ -52,7 +52,7 @@ pub trait Outbox: Send + 'static {
     fn close(&mut self, reason: CloseReason);
 
     /// The engine's outputs are carried out.
-    fn step_done(&mut self, _: &ServerEngine) {}
+    fn step_done(&mut self, _: &mut ServerEngine) {}
 
     /// The wait for room, while the client is slow to read.
     fn full(&self) -> Option<OwnedNotified> {

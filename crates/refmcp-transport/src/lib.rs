@@ -9,6 +9,7 @@
 //! | [`engine_driver`] | the engine behind a lock, the calls that run, the deadline; shared by all drivers of server engines |
 //! | [`driver`] | the loop between a pipe and an engine; it holds no protocol rule |
 //! | [`service`] | the service that runs calls, and the handle of running calls to the engine |
+//! | [`memory_budget`] | the bytes that a process holds for its peers, and their limit |
 //! | [`cancel`] | cancellation of calls |
 //! | [`changes`] | list changes and resource updates for every connection, merged while it is slow |
 //! | [`clock`] | the time that engines are told |
@@ -23,6 +24,7 @@ pub mod engine_driver;
 pub mod file;
 pub mod header;
 pub mod memory;
+pub mod memory_budget;
 pub mod observer;
 pub mod pipe;
 pub mod service;
@@ -33,5 +35,6 @@ pub mod websocket;
 pub use cancel::Cancellation;
 pub use driver::{ConnectionEnd, Driver, DriverOptions};
 pub use engine_driver::{EngineDriver, Outbox};
+pub use memory_budget::{MemoryAccount, MemoryBudget, MemoryReservation, NoMemory};
 pub use observer::{Observed, Observer};
 pub use service::{CallService, EngineHandle, RunningCall};

@@ -29,6 +29,11 @@ pub trait FrameReader: Send {
     fn partial(&self) -> &[u8] {
         &[]
     }
+
+    /// Bytes that are held of messages which are not complete.
+    fn buffered(&self) -> usize {
+        self.partial().len()
+    }
 }
 
 /// The end of a pipe that messages go into.
@@ -99,6 +104,10 @@ impl<R: FrameReader> FrameReader for PeekedReader<R> {
 
     fn partial(&self) -> &[u8] {
         self.reader.partial()
+    }
+
+    fn buffered(&self) -> usize {
+        self.reader.buffered()
     }
 }
 

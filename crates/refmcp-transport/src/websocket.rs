@@ -1,18 +1,24 @@
 //! WebSocket: text frames, one message each. The protocol does not define it; it behaves as lines of text do.
 //!
-//! Close codes of protocol errors: 1003 for a binary frame, 1009 for one that is too long, 1007 for invalid UTF-8, 1002
-//! for the rest.
+//! Close codes of protocol errors: 1003 for a binary frame, 1009 for one that is too long, 1007 for invalid UTF-8, 1008
+//! for a peer that takes nothing, 1002 for the rest.
+//!
+//! What is held for a peer that does not read is limited: messages wait in the queue of the writer, and after some pings
+//! whose pongs cannot be sent no more frames are read.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use futures_util::{FutureExt, SinkExt, StreamExt};
+use futures_util::task::AtomicWaker;
+use futures_util::{Sink, SinkExt, StreamExt};
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout, timeout_at};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -27,6 +33,15 @@ pub use tokio_tungstenite::tungstenite::protocol::Role;
 
 /// How long the farewell may take: a peer that closes too is waited for, others are not.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Bytes of the buffers for reading and for writing; longer messages have more while they last.
+const BUFFER: usize = 16 << 10;
+
+/// Pings that are read while their pongs cannot be sent.
+const MAX_UNSENT_PONGS: usize = 64;
+
+/// Why a socket closes whose peer does not read.
+const TAKES_NOTHING: &str = "the peer takes nothing";
 
 /// So long that it makes no difference.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -49,10 +64,12 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
     let config = WebSocketConfig::default()
+        .read_buffer_size(BUFFER)
+        .write_buffer_size(BUFFER)
         .max_message_size(Some(settings.max_message_size))
         .max_frame_size(Some(settings.max_message_size));
-    let socket = WebSocketStream::from_raw_socket(stream, role, Some(config)).await;
-    let socket = Socket(Arc::new(Mutex::new(socket)));
+    let counted = CountedStream { stream, read: 0 };
+    let socket = Socket::new(WebSocketStream::from_raw_socket(counted, role, Some(config)).await);
     let now = Instant::now();
     // Longer makes no difference, and can be added to a time.
     let [ping_every, first_within] = [settings.ping_every, settings.first_within].map(|it| it.min(YEAR));
@@ -65,10 +82,52 @@ where
         pulse,
         heard: true,
         first_by: Some(now + first_within),
+        unsent_pongs: 0,
+        write_timeout: ping_every * 2,
+        stuck: None,
     };
-    let patience = ping_every * 2;
+    let write_timeout = ping_every * 2;
     let stops = StopReason::default();
-    (reader, SocketWriter { socket, queue: VecDeque::new(), bytes: 0, stuck: None, patience, stops })
+    (reader, SocketWriter { socket, queue: VecDeque::new(), bytes: 0, stuck: None, write_timeout, stops })
+}
+
+/// A stream that counts what is read of it.
+#[derive(Debug)]
+struct CountedStream<S> {
+    stream: S,
+    /// Bytes since the last whole message.
+    read: usize,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for CountedStream<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        self.read += buffer.filled().len() - before;
+        read
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for CountedStream<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
 }
 
 /// Why a socket closes when it is stopped: because the server stops, unless another reason is set.
@@ -90,23 +149,74 @@ impl StopReason {
 
 /// The socket, which both ends of the pipe use; each holds it for no longer than one step takes.
 #[derive(Debug)]
-struct Socket<S>(Arc<Mutex<WebSocketStream<S>>>);
+struct Socket<S> {
+    stream: Arc<Mutex<WebSocketStream<CountedStream<S>>>>,
+    ends: Arc<Ends>,
+    /// Wakes both ends.
+    waker: Waker,
+}
+
+/// The tasks that wait for the socket. Reading may have to write, and writing by one end must not make the other miss that
+/// the socket can be written again; so both are woken.
+#[derive(Debug, Default)]
+struct Ends {
+    reader: AtomicWaker,
+    writer: AtomicWaker,
+}
+
+impl Wake for Ends {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.reader.wake();
+        self.writer.wake();
+    }
+}
 
 impl<S> Clone for Socket<S> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        let Self { stream, ends, waker } = self;
+        Self { stream: stream.clone(), ends: ends.clone(), waker: waker.clone() }
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
-    async fn next(&self) -> Option<Result<Message, Error>> {
-        poll_fn(|context| self.0.lock().poll_next_unpin(context)).await
+    fn new(stream: WebSocketStream<CountedStream<S>>) -> Self {
+        let ends = Arc::new(Ends::default());
+        let waker = Waker::from(ends.clone());
+        Self { stream: Arc::new(Mutex::new(stream)), ends, waker }
     }
 
-    /// Sends a ping; where there is no room for it, the writer's patience decides.
+    /// Polls the socket for one of its ends.
+    async fn poll<V>(
+        &self,
+        end: impl Fn(&Ends) -> &AtomicWaker,
+        mut poll: impl FnMut(&mut WebSocketStream<CountedStream<S>>, &mut Context<'_>) -> Poll<V>,
+    ) -> V {
+        poll_fn(|context| {
+            end(&self.ends).register(context.waker());
+            poll(&mut self.stream.lock(), &mut Context::from_waker(&self.waker))
+        })
+        .await
+    }
+
+    async fn next(&self) -> Option<Result<Message, Error>> {
+        self.poll(|ends| &ends.reader, StreamExt::poll_next_unpin).await
+    }
+
+    /// Sends a ping; where there is no room for it, the writer's timeout decides.
     fn ping(&self) {
-        let sent = self.0.lock().send(Message::Ping(Default::default())).now_or_never();
-        if let Some(Err(fault)) = sent {
+        let (mut stream, mut context) = (self.stream.lock(), Context::from_waker(&self.waker));
+        let mut stream = Pin::new(&mut *stream);
+        let Poll::Ready(ready) = stream.as_mut().poll_ready(&mut context) else { return };
+        let sent = ready.and_then(|()| stream.as_mut().start_send(Message::Ping(Default::default())));
+        let sent = sent.and_then(|()| match stream.poll_flush(&mut context) {
+            Poll::Ready(sent) => sent,
+            Poll::Pending => Ok(()),
+        });
+        if let Err(fault) = sent {
             tracing::debug!(%fault, "a ping was not sent");
         }
     }
@@ -115,22 +225,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     async fn farewell(&self, code: CloseCode, reason: &'static str) {
         let close = Message::Close(Some(CloseFrame { code, reason: Utf8Bytes::from_static(reason) }));
         let goodbye = async {
-            poll_fn(|context| self.0.lock().poll_ready_unpin(context)).await?;
-            self.0.lock().start_send_unpin(close)?;
-            poll_fn(|context| self.0.lock().poll_flush_unpin(context)).await
+            self.poll(|ends| &ends.writer, SinkExt::poll_ready_unpin).await?;
+            self.stream.lock().start_send_unpin(close)?;
+            self.poll(|ends| &ends.writer, SinkExt::poll_flush_unpin).await
         };
         // A socket that is dropped with bytes unread is reset, and the reason is lost with it.
         let drained = async {
             if goodbye.await.is_ok() {
                 let mut scrap = vec![0; 16 << 10];
-                while poll_fn(|context| {
-                    let mut socket = self.0.lock();
-                    let mut read = std::pin::pin!(socket.get_mut().read(&mut scrap));
-                    read.as_mut().poll(context)
-                })
-                .await
-                .is_ok_and(|count| count > 0)
-                {}
+                let mut read = |stream: &mut WebSocketStream<CountedStream<S>>, context: &mut Context<'_>| {
+                    std::pin::pin!(stream.get_mut().read(&mut scrap)).poll(context)
+                };
+                while self.poll(|ends| &ends.reader, &mut read).await.is_ok_and(|count| count > 0) {}
             }
         };
         // A peer that does not close in time is not waited for.
@@ -149,6 +255,12 @@ pub struct SocketReader<S> {
     /// Whether anything came since the last ping.
     heard: bool,
     first_by: Option<Instant>,
+    /// Pings that were read since all pongs were sent.
+    unsent_pongs: usize,
+    /// How long the peer may take nothing.
+    write_timeout: Duration,
+    /// Since when pongs cannot be sent.
+    stuck: Option<Instant>,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> SocketReader<S> {
@@ -157,11 +269,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> SocketReader<S> {
         self.socket.farewell(code, reason).await;
         Err(io::Error::new(io::ErrorKind::InvalidData, reason))
     }
+
+    /// Waits until the pongs are sent; `false` if the peer takes nothing for too long. Dropping the future loses nothing.
+    async fn send_pongs(&mut self) -> io::Result<bool> {
+        let since = *self.stuck.get_or_insert_with(Instant::now);
+        let flushed = self.socket.poll(|ends| &ends.reader, SinkExt::poll_flush_unpin);
+        let Ok(flushed) = timeout_at(since + self.write_timeout, flushed).await else { return Ok(false) };
+        flushed.map_err(|fault| io::Error::new(io::ErrorKind::BrokenPipe, fault))?;
+        (self.stuck, self.unsent_pongs) = (None, 0);
+        Ok(true)
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameReader for SocketReader<S> {
     async fn fill(&mut self) -> io::Result<bool> {
         loop {
+            if self.unsent_pongs >= MAX_UNSENT_PONGS && !self.send_pongs().await? {
+                return self.refuse(CloseCode::Policy, TAKES_NOTHING).await;
+            }
             let first_by = self.first_by;
             let frame = tokio::select! {
                 frame = self.socket.next() => frame,
@@ -184,12 +309,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameReader for SocketReader<S> {
             return match frame {
                 Some(Ok(Message::Text(text))) => {
                     self.first_by = None;
+                    self.socket.stream.lock().get_mut().read = 0;
                     self.current = text;
                     self.fresh = true;
                     Ok(true)
                 }
                 // The library answers pings by itself.
-                Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => continue,
+                Some(Ok(Message::Ping(_))) => {
+                    self.unsent_pongs += 1;
+                    continue;
+                }
+                Some(Ok(Message::Pong(_) | Message::Frame(_))) => continue,
                 Some(Ok(Message::Close(_))) => {
                     // Reading on sends our side of the farewell, and ends when the peer has it.
                     let heard =
@@ -221,6 +351,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameReader for SocketReader<S> {
     fn next_frame(&mut self) -> Option<Frame<'_>> {
         std::mem::take(&mut self.fresh).then(|| Frame::Message(self.current.as_bytes()))
     }
+
+    fn buffered(&self) -> usize {
+        self.socket.stream.lock().get_ref().read
+    }
 }
 
 /// Messages that go out.
@@ -231,7 +365,7 @@ pub struct SocketWriter<S> {
     bytes: usize,
     /// Since when the peer has taken nothing.
     stuck: Option<Instant>,
-    patience: Duration,
+    write_timeout: Duration,
     stops: StopReason,
 }
 
@@ -246,13 +380,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> SocketWriter<S> {
     /// Hands the queue to the socket; only what the socket has room for leaves it, so nothing is lost on the way.
     async fn send_queue(&mut self) -> Result<(), Error> {
         while !self.queue.is_empty() {
-            poll_fn(|context| self.socket.0.lock().poll_ready_unpin(context)).await?;
+            self.socket.poll(|ends| &ends.writer, SinkExt::poll_ready_unpin).await?;
             if let Some(text) = self.queue.pop_front() {
-                self.socket.0.lock().start_send_unpin(Message::Text(text))?;
+                self.socket.stream.lock().start_send_unpin(Message::Text(text))?;
             }
             self.stuck = None;
         }
-        poll_fn(|context| self.socket.0.lock().poll_flush_unpin(context)).await
+        self.socket.poll(|ends| &ends.writer, SinkExt::poll_flush_unpin).await
     }
 }
 
@@ -270,8 +404,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameWriter for SocketWriter<S> {
 
     async fn flush(&mut self) -> io::Result<()> {
         let since = *self.stuck.get_or_insert_with(Instant::now);
-        let sent = tokio::time::timeout_at(since + self.patience, self.send_queue()).await;
-        let too_slow = || io::Error::new(io::ErrorKind::ConnectionAborted, "the peer takes nothing");
+        let sent = timeout_at(since + self.write_timeout, self.send_queue()).await;
+        let too_slow = || io::Error::new(io::ErrorKind::ConnectionAborted, TAKES_NOTHING);
         sent.map_err(|_| too_slow())?.map_err(|fault| io::Error::new(io::ErrorKind::BrokenPipe, fault))?;
         self.bytes = 0;
         self.stuck = None;
@@ -283,6 +417,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameWriter for SocketWriter<S> {
             ConnectionEnd::Closed | ConnectionEnd::PeerGone => (CloseCode::Normal, ""),
             ConnectionEnd::ShutDown => self.stops.farewell(),
             ConnectionEnd::PingTimeout => (CloseCode::Policy, "no answer to a ping"),
+            ConnectionEnd::NoMemory => (CloseCode::Again, "too many bytes are held for this client"),
         };
         self.socket.farewell(code, reason).await;
     }
@@ -405,6 +540,60 @@ mod tests {
             "{waited:?}"
         );
         answering.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pings_of_a_peer_that_reads_nothing_are_not_answered_without_end() {
+        let (mut reader, writer, mut peer) = pair().await;
+        drop(writer);
+        let reading = tokio::spawn(async move { reader.fill().await.unwrap_err().to_string() });
+        let pinging = tokio::spawn(async move {
+            let mut sent = 0;
+            while peer.send(Message::Ping(vec![7; 50].into())).await.is_ok() {
+                sent += 1;
+            }
+            sent
+        });
+        assert_eq!(reading.await.unwrap(), TAKES_NOTHING);
+        let sent = pinging.await.unwrap();
+        // Two buffers of 1,000 bytes, and the pings that are read without an answer.
+        assert!(sent < 2 * MAX_UNSENT_PONGS, "{sent}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bursts_of_pings_are_answered() {
+        let (mut reader, _writer, peer) = pair().await;
+        let reading = tokio::spawn(async move { while reader.fill().await.unwrap() {} });
+        let (mut sink, mut stream) = peer.split();
+        let pinging = tokio::spawn(async move {
+            for _ in 0..10 * MAX_UNSENT_PONGS {
+                sink.send(Message::Ping(vec![7; 50].into())).await.unwrap();
+            }
+            sink
+        });
+        let mut pongs = 0;
+        while pongs == 0 || !pinging.is_finished() {
+            match stream.next().await {
+                Some(Ok(Message::Pong(_))) => pongs += 1,
+                other => panic!("{other:?} after {pongs} pongs"),
+            }
+        }
+        assert!(pongs > MAX_UNSENT_PONGS, "{pongs}");
+        drop((pinging.await.unwrap(), stream));
+        reading.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_that_is_not_complete_counts() {
+        let (mut reader, _writer, mut peer) = pair().await;
+        // The head of a masked text frame of 100 bytes, and half of it.
+        let half = [&[0x81, 0x80 | 100, 0, 0, 0, 0][..], &[b'x'; 50]].concat();
+        tokio::io::AsyncWriteExt::write_all(peer.get_mut(), &half).await.unwrap();
+        assert!(timeout(Duration::from_secs(1), reader.fill()).await.is_err());
+        assert_eq!(reader.buffered(), half.len());
+        tokio::io::AsyncWriteExt::write_all(peer.get_mut(), &[b'x'; 50]).await.unwrap();
+        assert!(reader.fill().await.unwrap());
+        assert_eq!(reader.buffered(), 0);
     }
 
     #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request};
-use refmcp_server::transport::Observed;
+use refmcp_server::transport::{MemoryAccount, Observed};
 use refmcp_server::{Connection, Headers};
 
 use crate::access::resource_server::VerifiedToken;
@@ -66,6 +66,8 @@ pub(crate) struct Caller {
     pub(crate) origin: Option<Arc<str>>,
     /// The request, for the observer.
     pub(crate) observed: ObservedRequest,
+    /// What the connection may hold in memory.
+    pub(crate) memory: MemoryAccount,
 }
 
 impl Caller {
@@ -88,6 +90,7 @@ impl Caller {
             origin: self.origin.clone(),
             headers,
             observed: Observed::default(),
+            memory: Some(self.memory.clone()),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Access: which requests are served at all, and for which caller.
 
 pub(crate) mod caller;
+pub(crate) mod client_memory;
 pub mod cors;
 pub(crate) mod forwarded;
 pub mod guard;

@@ -89,6 +89,10 @@ impl Metrics {
         out.gauge("refmcp_connections", "Connections that are open.", self.connections.get());
         out.gauge("refmcp_streams", "Streams of events that are read.", self.streams.get());
         out.gauge("refmcp_websockets", "WebSockets that are open.", self.sockets.get());
+        let memory = server.memory();
+        out.gauge("refmcp_memory_bytes", "Bytes that are held for clients.", memory.held());
+        out.gauge("refmcp_memory_limit_bytes", "Bytes that may be held for clients.", memory.limit());
+        out.counter("refmcp_memory_refused_total", "How often bytes could not be held.", memory.refused());
         out.gauge("refmcp_requests_in_flight", "Requests being answered.", self.in_flight.get());
 
         out.family("refmcp_responses_total", "counter", "Responses by route and first digit of the status.");

@@ -1,14 +1,17 @@
 //! The body of a request: its content type, its limits, and what becomes of one that is not wanted.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::Ordering;
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody, to_bytes};
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::{Frame, SizeHint};
+use refmcp_server::transport::{MemoryAccount, MemoryReservation, NoMemory};
 
 use crate::access::caller::Caller;
 use crate::endpoint::EndpointState;
@@ -17,6 +20,9 @@ use crate::request::headers;
 
 /// Bytes of an unwanted body that are read and discarded, and how long that may take.
 const DISCARDED: (usize, Duration) = (64 << 10, Duration::from_secs(1));
+
+/// Bytes of a body for which no memory is reserved.
+const SHORT: u64 = 8 << 10;
 
 /// Refuses a body that is not plain JSON in UTF-8.
 pub(crate) fn check_type(headers: &HeaderMap) -> Result<(), Refusal> {
@@ -46,14 +52,61 @@ pub(crate) async fn read_message(
     endpoint: &EndpointState,
     caller: &Caller,
     body: Body,
-) -> Result<Bytes, Refusal> {
-    let body = read(endpoint, body, endpoint.options.max_message_size).await?;
-    caller.observed.read(&body);
+) -> Result<HeldBody, Refusal> {
+    let body = read(endpoint, &caller.memory, body, endpoint.options.max_message_size).await?;
+    caller.observed.read(&body.bytes);
     Ok(body)
 }
 
+/// A body that was read, and the memory that is reserved for it.
+#[derive(Debug)]
+pub(crate) struct HeldBody {
+    pub(crate) bytes: Bytes,
+    _reserved: Option<MemoryReservation>,
+}
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A body that reserves memory for what was read of it.
+struct CountedBody<'a> {
+    body: Body,
+    reserved: Option<&'a mut MemoryReservation>,
+}
+
+impl HttpBody for CountedBody<'_> {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if let (Some(Ok(frame)), Some(reserved)) = (&frame, &mut self.reserved) {
+            let bytes = frame.data_ref().map_or(0, Bytes::len);
+            if let Err(fault) = reserved.try_grow(bytes) {
+                return Poll::Ready(Some(Err(fault.into())));
+            }
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(BoxError::from)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
 /// Reads a whole body of at most so many bytes.
-pub(crate) async fn read(endpoint: &EndpointState, body: Body, most: usize) -> Result<Bytes, Refusal> {
+pub(crate) async fn read(
+    endpoint: &EndpointState,
+    memory: &MemoryAccount,
+    body: Body,
+    most: usize,
+) -> Result<HeldBody, Refusal> {
     let too_long = || {
         Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, Reason::BodySize, format!("at most {most} bytes"))
             .and_close()
@@ -62,27 +115,32 @@ pub(crate) async fn read(endpoint: &EndpointState, body: Body, most: usize) -> R
     if body.size_hint().lower() > most as u64 {
         return Err(too_long());
     }
-    let mut reading = pin!(to_bytes(body, most));
-    // Most bodies arrive together with their heads; those need no timer.
-    let read = match poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
-        Poll::Ready(read) => Ok(read),
-        Poll::Pending => tokio::time::timeout(endpoint.options.body_timeout, reading).await,
+    // A short body is counted with its connection.
+    let is_short = body.size_hint().upper().is_some_and(|length| length <= SHORT);
+    let mut reserved = (!is_short).then(|| memory.reservation());
+    let read = {
+        let counted = CountedBody { body, reserved: reserved.as_mut() };
+        let mut reading = pin!(Limited::new(counted, most).collect());
+        // Most bodies arrive together with their heads; those need no timer.
+        match poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
+            Poll::Ready(read) => Ok(read),
+            Poll::Pending => tokio::time::timeout(endpoint.options.body_timeout, reading).await,
+        }
     };
     match read {
-        Ok(Ok(bytes)) => {
+        Ok(Ok(collected)) => {
+            let bytes = collected.to_bytes();
             endpoint.metrics.received.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-            Ok(bytes)
+            Ok(HeldBody { bytes, _reserved: reserved })
         }
-        Ok(Err(fault)) if is_too_long(&fault) => Err(too_long()),
-        Ok(Err(_)) => Err(Refusal::bad_request(Reason::BodySize, "the body broke off").and_close()),
+        Ok(Err(fault)) if fault.is::<LengthLimitError>() => Err(too_long()),
+        Ok(Err(fault)) => Err(match fault.downcast_ref::<NoMemory>() {
+            Some(fault) => Refusal::no_memory(*fault).and_close(),
+            None => Refusal::bad_request(Reason::BodySize, "the body broke off").and_close(),
+        }),
         Err(_) => {
             let why = "the body took too long";
             Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, Reason::BodyTimeout, why).and_close())
         }
     }
-}
-
-fn is_too_long(fault: &axum::Error) -> bool {
-    let cause = std::error::Error::source(fault);
-    cause.is_some_and(<dyn std::error::Error>::is::<http_body_util::LengthLimitError>)
 }

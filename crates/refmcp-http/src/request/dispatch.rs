@@ -11,6 +11,7 @@ use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use refmcp_auth::resource::{form_names_token, is_form};
 use refmcp_proto::jsonrpc::excerpt;
+use refmcp_server::transport::MemoryAccount;
 use tokio::time::Instant;
 use tracing::Instrument;
 
@@ -33,7 +34,7 @@ use crate::routes::{Route, Target};
 const FORM: usize = 64 << 10;
 
 impl Endpoint {
-    pub(crate) async fn answer(&self, client: Client, request: Request) -> Response {
+    pub(crate) async fn answer(&self, client: Client, memory: &MemoryAccount, request: Request) -> Response {
         let (began, inner) = (Instant::now(), &self.inner);
         let (mut head, body) = request.into_parts();
         let resolved = forwarded::resolve(&inner.options.trusted_proxies, client, &mut head);
@@ -50,7 +51,7 @@ impl Endpoint {
         let observed = inner.observe(client, route, &mut head);
         let mut origin = head.headers.get(header::ORIGIN).cloned();
         let served = match resolved.and_then(|client| inner.admit(client, &head, route)) {
-            Ok(service) => inner.serve(service, client, head, body).instrument(span.clone()).await,
+            Ok(service) => inner.serve(service, client, memory, head, body).instrument(span.clone()).await,
             Err(refusal) => {
                 // A page that may not use the server may not read the response, either.
                 origin = origin.filter(|_| !matches!(refusal.reason, Reason::Host | Reason::Origin));
@@ -145,12 +146,15 @@ impl EndpointState {
         self: &Arc<Self>,
         service: Service<'_>,
         client: Client,
+        memory: &MemoryAccount,
         head: Parts,
         body: Body,
     ) -> Result<Response, Refusal> {
         let route = match service {
             Service::Route(route) => route,
-            Service::Extra(extra) => return Box::pin(self.answer_extra(extra, client, head, body)).await,
+            Service::Extra(extra) => {
+                return Box::pin(self.answer_extra(extra, client, memory, head, body)).await;
+            }
         };
         if head.method == Method::OPTIONS {
             return Ok(cors::preflight(route.methods, &head.headers));
@@ -161,12 +165,13 @@ impl EndpointState {
             (Target::Metadata, None) => Err(Refusal::not_found()),
             // Boxed: without a resource server, connections need no memory for it.
             (_, Some(resource_server)) => {
-                Box::pin(self.serve_authorized(resource_server, route, client, head, body)).await
+                Box::pin(self.serve_authorized(resource_server, route, client, memory, head, body)).await
             }
             (_, None) => {
                 let _counted = self.acquire_in_flight()?;
                 let origin = forwarded::origin(&head);
-                let caller = Caller { client, token: None, origin, observed: ObservedRequest::of(&head) };
+                let (observed, memory) = (ObservedRequest::of(&head), memory.clone());
+                let caller = Caller { client, token: None, origin, observed, memory };
                 if route.target == Target::Mcp && head.method == Method::POST && !self.sessions.is_shared {
                     // Most requests are; the whole answer has a box, and this needs none of its own.
                     return post::post(self, caller, head, body).await;
@@ -181,6 +186,7 @@ impl EndpointState {
         resource_server: &ResourceServer,
         route: &'static Route,
         client: Client,
+        memory: &MemoryAccount,
         head: Parts,
         body: Body,
     ) -> Result<Response, Refusal> {
@@ -190,8 +196,8 @@ impl EndpointState {
             Err(refusal) if refusal.reason == Reason::InFlight => return Err(refusal),
             // A token in a form gets a refusal that says so.
             Err(refusal) if is_form(&head.headers) => {
-                return Err(match body::read(self, body, FORM).await {
-                    Ok(body) if refusal.reason == Reason::Unauthorized && form_names_token(&body) => {
+                return Err(match body::read(self, memory, body, FORM).await {
+                    Ok(body) if refusal.reason == Reason::Unauthorized && form_names_token(&body.bytes) => {
                         resource_server.refuse_form(&head)
                     }
                     _ => refusal,
@@ -200,7 +206,7 @@ impl EndpointState {
             Err(refusal) => return Err(body::refuse_unread(&head.headers, body, refusal).await),
         };
         let (origin, observed) = (forwarded::origin(&head), ObservedRequest::of(&head));
-        let caller = Caller { client, token: Some(token.clone()), origin, observed };
+        let caller = Caller { client, token: Some(token.clone()), origin, observed, memory: memory.clone() };
         let response = self.serve_route(route, caller, head, body).await?;
         Ok(resource_server.end_with_token(response, &token))
     }

@@ -32,6 +32,7 @@ pub(crate) async fn open(
     let counted = endpoint.acquire_stream()?;
     let mut connection = caller.connection(headers::of_session(&head.headers));
     connection.transport = "http+sse";
+    connection.memory = Some(endpoint.memory.session(&caller));
     let driver = endpoint.open_driver(&caller.observed, connection);
     let session = endpoint.open_session(SessionTransport::HttpSse, &caller, driver.clone()).await?;
     // The session ends with its stream, also if opening that fails.
@@ -92,7 +93,7 @@ pub(crate) async fn message(
     let id = session_id(&head.uri).ok_or_else(missing)?;
     let session = endpoint.sessions.find(SessionTransport::HttpSse, id, &caller)?;
     let body = body::read_message(endpoint, &caller, body).await?;
-    match decode(&body, &endpoint.limits()) {
+    match decode(&body.bytes, &endpoint.limits()) {
         Ok(incoming) => {
             scopes::check(endpoint, &caller, &head, Some(&session), &incoming)?;
             session

@@ -39,9 +39,13 @@ pub(crate) async fn post(
         return Err(Box::pin(body::refuse_unread(&head.headers, body, refusal)).await);
     }
     let body = body::read_message(endpoint, &caller, body).await?;
-    match receive(endpoint, &caller, head, &body)? {
+    match receive(endpoint, &caller, head, &body.bytes)? {
         Step::Respond(response) => Ok(response),
-        Step::Wait(exchange) => Box::pin(exchange.response(endpoint, caller.observed.stream())).await,
+        Step::Wait(exchange) => {
+            // The message was received; the response may take long.
+            drop(body);
+            Box::pin(exchange.response(endpoint, &caller)).await
+        }
         Step::Open(driver, response) => open_session(endpoint, &caller, driver, response).await,
     }
 }
@@ -62,12 +66,15 @@ impl Step {
     /// The response, at once if the answer is there.
     fn respond(
         endpoint: &EndpointState,
+        caller: &Caller,
         received: Received,
         lifecycle: Lifecycle,
         wait: impl FnOnce(Arc<ResponseStream>) -> Exchange,
     ) -> Self {
         match received {
-            Received::Response(answer) => Self::Respond(endpoint.json_response(lifecycle, answer)),
+            Received::Response(answer) => {
+                Self::Respond(endpoint.json_response(&caller.memory, lifecycle, answer))
+            }
             Received::Stream(stream) => Self::Wait(Box::new(wait(stream))),
         }
     }
@@ -203,7 +210,7 @@ fn stateless(
         engine.incoming(now, exchange, incoming);
     });
     let received = received.ok_or_else(too_many_streams)?;
-    Ok(Step::respond(endpoint, received, Lifecycle::PerRequest, |stream| {
+    Ok(Step::respond(endpoint, caller, received, Lifecycle::PerRequest, |stream| {
         let guard = CancelOnDrop { driver: driver.clone(), exchange: stream.exchange };
         Exchange {
             driver,
@@ -254,7 +261,7 @@ fn in_session(
         });
     }
     driver.note(missing_accept(accept, AcceptRule::Post));
-    Ok(Step::respond(endpoint, received, Lifecycle::Handshake, |stream| Exchange {
+    Ok(Step::respond(endpoint, caller, received, Lifecycle::Handshake, |stream| Exchange {
         driver: driver.clone(),
         stream,
         request,
@@ -273,8 +280,9 @@ fn initialize(
     incoming: Incoming<'_>,
 ) -> Result<Step, Refusal> {
     scopes::check(endpoint, caller, head, None, &incoming)?;
-    let driver =
-        endpoint.open_driver(&caller.observed, caller.connection(headers::of_session(&head.headers)));
+    let connection = caller.connection(headers::of_session(&head.headers));
+    let memory = Some(endpoint.memory.session(caller));
+    let driver = endpoint.open_driver(&caller.observed, Connection { memory, ..connection });
     let received = driver.exchange(&caller.observed, usize::MAX, |engine, now, exchange| {
         engine.incoming(now, exchange, incoming);
     });
@@ -289,7 +297,7 @@ fn initialize(
         let why = log::rpc_errors(&answer.json).next().map(|error| error.message).unwrap_or_default();
         return Err(Refusal::answered(status, Reason::Message, excerpt(&why), answer.json));
     }
-    let response = endpoint.json_response(Lifecycle::Handshake, answer);
+    let response = endpoint.json_response(&caller.memory, Lifecycle::Handshake, answer);
     Ok(Step::Open(driver, response))
 }
 

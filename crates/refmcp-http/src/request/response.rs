@@ -7,19 +7,25 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
-use refmcp_proto::engine::ExchangeId;
+use refmcp_proto::engine::{ExchangeId, MessageKind};
 use refmcp_proto::http::{self, ResponseMode};
 use refmcp_proto::jsonrpc::encode::{self, ResponseId};
-use refmcp_proto::jsonrpc::{RequestId, RpcError};
+use refmcp_proto::jsonrpc::{RequestId, RpcError, error_instead};
 use refmcp_proto::revision::Lifecycle;
 use refmcp_server::backplane::{OpenStreamOutcome, ReadFrom};
-use refmcp_server::transport::Observed;
+use refmcp_server::transport::MemoryAccount;
 
+use crate::access::caller::Caller;
 use crate::endpoint::EndpointState;
+use crate::ops::log;
 use crate::refusal::{Reason, Refusal};
 use crate::session::driver::SessionDriver;
-use crate::stream::response_stream::{Message, ResponseStream};
+use crate::stream::message::Message;
+use crate::stream::response_stream::ResponseStream;
 use crate::stream::sse::{self, EventSource, SseFormat};
+
+/// Bytes of a response for which no memory is reserved.
+const SHORT: usize = 8 << 10;
 
 pub(crate) struct Exchange {
     pub(crate) driver: SessionDriver,
@@ -37,21 +43,18 @@ impl Exchange {
     pub(crate) async fn response(
         self,
         endpoint: &Arc<EndpointState>,
-        observed: Observed,
+        caller: &Caller,
     ) -> Result<Response, Refusal> {
         let (driver, exchange) = (self.driver.clone(), self.stream.exchange);
-        let response = self.json_or_sse(endpoint, observed).await;
+        let response = self.json_or_sse(endpoint, caller).await;
         if response.is_err() {
             driver.cancel_exchange(exchange);
         }
         response
     }
 
-    async fn json_or_sse(
-        self,
-        endpoint: &Arc<EndpointState>,
-        observed: Observed,
-    ) -> Result<Response, Refusal> {
+    async fn json_or_sse(self, endpoint: &Arc<EndpointState>, caller: &Caller) -> Result<Response, Refusal> {
+        let observed = caller.observed.stream();
         let Self { driver, stream, request, lifecycle, format, mode, guard } = self;
         let answer = match mode {
             ResponseMode::Stream => stream.try_first_response(),
@@ -62,7 +65,7 @@ impl Exchange {
             }
         };
         if let Some(answer) = answer {
-            return Ok(endpoint.json_response(lifecycle, answer));
+            return Ok(endpoint.json_response(&caller.memory, lifecycle, answer));
         }
         if stream.is_over() {
             // The request was cancelled.
@@ -115,8 +118,26 @@ impl EndpointState {
         json(status, body)
     }
 
-    /// A JSON-RPC response as the whole HTTP response.
-    pub(crate) fn json_response(&self, lifecycle: Lifecycle, answer: Message) -> Response {
+    /// A JSON-RPC response as the whole HTTP response. It is held in memory until the client has read it; where there is
+    /// no memory for that, it becomes an error.
+    pub(crate) fn json_response(
+        &self,
+        memory: &MemoryAccount,
+        lifecycle: Lifecycle,
+        mut answer: Message,
+    ) -> Response {
+        // A short response is counted with its connection.
+        if answer.json.len() > SHORT {
+            answer.json = match memory.hold(answer.json.clone()) {
+                Ok(held) => held,
+                Err(fault) => {
+                    let error = RpcError::internal(format!("the request was executed, but {fault}"));
+                    answer.kind = MessageKind::Response { error: Some(error.code) };
+                    log::rpc_error_found(&error);
+                    error_instead(&answer.json, &error).into()
+                }
+            };
+        }
         self.json(status(lifecycle, &answer), answer.json)
     }
 }

@@ -11,6 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use hyper_util::rt::TokioIo;
 use refmcp_server::transport::websocket::{Role, WebSocketSettings, derive_accept_key, pipe};
+use refmcp_server::transport::{ConnectionEnd, NoMemory};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::access::caller::Caller;
@@ -22,6 +23,9 @@ use crate::request::headers;
 const PROTOCOL: &str = "mcp";
 
 const WEBSOCKET: HeaderValue = HeaderValue::from_static("websocket");
+
+/// What a WebSocket costs besides what is reserved for it: its two buffers, a session, its tasks.
+const SOCKET_BYTES: usize = 48 << 10;
 
 /// The registered close code of a socket whose token has expired.
 const UNAUTHORIZED: u16 = 3000;
@@ -46,6 +50,7 @@ pub(crate) fn upgrade(
     })?;
     let full = || Refusal::unavailable(Reason::Connections, "too many WebSockets are open", 1);
     let counted = endpoint.metrics.sockets.enter(endpoint.options.max_connections).ok_or_else(full)?;
+    let memory = caller.memory.reserve(SOCKET_BYTES).map_err(Refusal::no_memory)?;
     endpoint.check_running()?;
     let mut connection = caller.connection(headers::of_session(&head.headers));
     connection.transport = "websocket";
@@ -62,7 +67,7 @@ pub(crate) fn upgrade(
     let path = endpoint.options.path.route(head.uri.path()).map(|route| route.target);
     let (upgrade, endpoint) = (hyper::upgrade::on(Request::from_parts(head, ())), endpoint.clone());
     tokio::spawn(async move {
-        let _counted = counted;
+        let (_counted, _memory) = (counted, memory);
         let socket = match upgrade.await {
             Ok(socket) => TokioIo::new(socket),
             Err(fault) => return tracing::debug!(%fault, "a WebSocket upgrade failed"),
@@ -87,6 +92,10 @@ pub(crate) fn upgrade(
                 endpoint.refused(client, Some(&Method::GET), path, &refusal);
             }
             Err(fault) => tracing::debug!(%fault, "a WebSocket ended"),
+            Ok(ConnectionEnd::NoMemory) => {
+                let path = path.map(|target| endpoint.options.path.of(target));
+                endpoint.refused(client, Some(&Method::GET), path, &Refusal::no_memory(NoMemory::Share));
+            }
             Ok(_) => {}
         }
     });

@@ -1,5 +1,6 @@
 //! Serving on a listener: accepts connections, tells HTTP/1.1 from HTTP/2, and shuts down in order.
 
+mod http2;
 pub(crate) mod listener;
 mod malformed;
 mod ops;
@@ -17,12 +18,13 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{StatusCode, header};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use bytes::{Bytes, BytesMut};
 use hyper::body::Incoming;
-use hyper::server::conn::{http1, http2};
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
+use refmcp_server::transport::{MemoryAccount, MemoryBudget, MemoryReservation};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 #[cfg(feature = "tls")]
 use tokio::net::TcpStream;
@@ -46,11 +48,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long a client that is refused for lack of room may take to read that.
 const REFUSAL_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Requests at once on one HTTP/2 connection.
-const MAX_HTTP2_STREAMS: u32 = 256;
+/// What a connection costs besides what is reserved for it: buffers for reading and writing, a short head and a short
+/// body, its task.
+const CONNECTION_BYTES: usize = 16 << 10;
 
-/// The interval of HTTP/2 pings, and the time for their answers.
-const PING_INTERVAL: Duration = Duration::from_secs(20);
+/// What it costs more with TLS, and with HTTP/2.
+#[cfg(feature = "tls")]
+const TLS_BYTES: usize = 48 << 10;
+const HTTP2_BYTES: usize = 32 << 10;
 
 /// The first byte of a client that begins with a TLS handshake.
 const TLS_HANDSHAKE: u8 = 0x16;
@@ -168,19 +173,21 @@ impl Endpoint {
         }
     }
 
-    /// Counts a connection, unless there are too many.
-    fn count_connection(&self, client: Client) -> Option<GaugeGuard> {
+    /// Counts a connection and reserves memory for it, unless there are too many.
+    fn count_connection(&self, client: Client, bytes: usize) -> Option<(GaugeGuard, MemoryReservation)> {
         let inner = &self.inner;
-        let counted = inner.metrics.connections.enter(inner.options.max_connections);
-        if counted.is_none() {
-            let full = Refusal::unavailable(Reason::Connections, "too many connections are open", 1);
-            inner.refused(client, None, None, &full);
-        }
-        counted
+        let memory = inner.memory.connection(client, &inner.options.trusted_proxies);
+        let full = || Refusal::unavailable(Reason::Connections, "too many connections are open", 1);
+        let counted = inner.metrics.connections.enter(inner.options.max_connections).ok_or_else(full);
+        let admitted =
+            counted.and_then(|counted| Ok((counted, memory.reserve(bytes).map_err(Refusal::no_memory)?)));
+        admitted.inspect_err(|refusal| inner.refused(client, None, None, refusal)).ok()
     }
 
     async fn serve_plain<S: Socket>(self, mut stream: S, client: Client, signals: StopSignals) {
-        let Some(_counted) = self.count_connection(client) else { return refuse_full(stream).await };
+        let Some((_counted, mut memory)) = self.count_connection(client, CONNECTION_BYTES) else {
+            return refuse_full(stream).await;
+        };
         // The first bytes tell the version of HTTP.
         let read = tokio::select! {
             read = read_version(&mut stream) => read,
@@ -188,13 +195,14 @@ impl Endpoint {
             () = signals.graceful.sent() => return,
         };
         if let Some((version, prefix)) = read {
-            self.serve_http(stream, prefix, version, client, signals).await;
+            self.serve_http(stream, prefix, version, client, &mut memory, signals).await;
         }
     }
 
     #[cfg(feature = "tls")]
     async fn serve_tls(self, stream: TcpStream, client: Client, tls: tls::Tls, signals: StopSignals) {
-        let Some(_counted) = self.count_connection(client) else { return };
+        let admitted = self.count_connection(client, CONNECTION_BYTES + TLS_BYTES);
+        let Some((_counted, mut memory)) = admitted else { return };
         let inner = &self.inner;
         let (mut late, mut first) = (pin!(sleep(inner.options.head_timeout)), [0]);
         let begun = tokio::select! {
@@ -213,7 +221,7 @@ impl Endpoint {
         };
         match opened {
             Ok((stream, version)) => {
-                self.serve_http(stream, Bytes::new(), version, client, signals).await;
+                self.serve_http(stream, Bytes::new(), version, client, &mut memory, signals).await;
             }
             Err(fault) => inner.refused_handshake(client, Some(&fault)),
         }
@@ -227,14 +235,24 @@ impl Endpoint {
         prefix: Bytes,
         version: HttpVersion,
         client: Client,
+        memory: &mut MemoryReservation,
         signals: StopSignals,
     ) {
         let state = SocketState::default();
         let is_tls = prefix.first() == Some(&TLS_HANDSHAKE);
-        let stream = ClientSocket::new(stream, prefix, self.inner.options.write_timeout, state.clone());
+        if version == HttpVersion::Http2 {
+            // h2 has limits of its own for heads.
+            state.begin_request();
+            if let Err(fault) = memory.try_grow(HTTP2_BYTES) {
+                return self.inner.refused(client, None, None, &Refusal::no_memory(fault));
+            }
+        }
+        let memory = memory.account();
+        let write_timeout = self.inner.options.write_timeout;
+        let stream = ClientSocket::new(stream, prefix, write_timeout, state.clone(), memory);
         let served = match version {
-            HttpVersion::Http1 => Box::pin(self.serve_http1(stream, &state, client, signals)).await,
-            HttpVersion::Http2 => Box::pin(self.serve_http2(stream, client, signals)).await,
+            HttpVersion::Http1 => Box::pin(self.serve_http1(stream, &state, client, memory, signals)).await,
+            HttpVersion::Http2 => Box::pin(self.serve_http2(stream, client, memory, signals)).await,
         };
         if let Err(fault) = served {
             tracing::debug!(target: "refmcp::http", %fault, "a connection ended");
@@ -248,17 +266,20 @@ impl Endpoint {
         stream: ClientSocket<S>,
         state: &SocketState,
         client: Client,
+        memory: &MemoryAccount,
         signals: StopSignals,
     ) -> hyper::Result<()> {
         // In a box, because a connection keeps the room for it also while it only reads a stream.
         let answer = |request: hyper::Request<Incoming>| {
             Box::pin(async {
-                let response = self.answer(client, request.map(Body::new)).await;
-                state.end_request();
-                if response.headers().contains_key(header::CONNECTION)
-                    && response.status() != StatusCode::SWITCHING_PROTOCOLS
-                {
-                    state.drain_on_close();
+                state.begin_request();
+                let response = self.answer(client, memory, request.map(Body::new)).await;
+                // What comes after an upgrade is no head of a request.
+                if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+                    state.end_request();
+                    if response.headers().contains_key(header::CONNECTION) {
+                        state.drain_on_close();
+                    }
                 }
                 Ok::<Response, Infallible>(response)
             })
@@ -282,13 +303,14 @@ impl Endpoint {
         &self,
         stream: ClientSocket<S>,
         client: Client,
+        memory: &MemoryAccount,
         signals: StopSignals,
     ) -> hyper::Result<()> {
-        let builder = http2(&self.inner.options);
+        let builder = http2::builder(&self.inner.options);
         let service = service_fn(move |request: hyper::Request<Incoming>| {
-            let endpoint = self.clone();
+            let (endpoint, memory) = (self.clone(), memory.clone());
             Box::pin(
-                async move { Ok::<_, Infallible>(endpoint.answer(client, request.map(Body::new)).await) },
+                async move { Ok::<_, Infallible>(endpoint.answer_http2(client, &memory, request).await) },
             )
         });
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
@@ -298,14 +320,35 @@ impl Endpoint {
         connection.as_mut().graceful_shutdown();
         signals.immediate.run_until_sent(connection).await.unwrap_or(Ok(()))
     }
+
+    async fn answer_http2(
+        &self,
+        client: Client,
+        memory: &MemoryAccount,
+        request: hyper::Request<Incoming>,
+    ) -> Response {
+        let (head, body) = request.into_parts();
+        match http2::reserve(memory, &head) {
+            Ok(reserved) => {
+                let request = hyper::Request::from_parts(head, Body::new(body));
+                http2::in_parts(self.answer(client, memory, request).await, reserved)
+            }
+            Err(fault) => {
+                let refusal = Refusal::no_memory(fault);
+                self.inner.refused(client, Some(&head.method), None, &refusal);
+                refusal.into_response()
+            }
+        }
+    }
 }
 
-/// Refuses a connection because there are too many. Best effort: the client may be gone.
+/// Refuses a connection because there are too many, or no memory for more. Best effort: the client may be gone.
 async fn refuse_full(mut stream: impl Socket) {
     let _ = timeout(REFUSAL_TIMEOUT, stream.write_all(FULL)).await;
     let state = SocketState::default();
     state.drain_on_close();
-    drop(ClientSocket::new(stream, Bytes::new(), REFUSAL_TIMEOUT, state));
+    let memory = MemoryBudget::new(0).account();
+    drop(ClientSocket::new(stream, Bytes::new(), REFUSAL_TIMEOUT, state, &memory));
 }
 
 /// A builder for one connection, whose requests share a timer.
@@ -315,18 +358,6 @@ fn http1(options: &Options) -> http1::Builder {
         .timer(HeadTimer::default())
         .header_read_timeout(options.head_timeout)
         .max_buf_size(options.head_bytes.max(8 << 10));
-    builder
-}
-
-fn http2(options: &Options) -> http2::Builder<TokioExecutor> {
-    let mut builder = http2::Builder::new(TokioExecutor::new());
-    builder
-        .timer(TokioTimer::new())
-        .keep_alive_interval(PING_INTERVAL)
-        .keep_alive_timeout(PING_INTERVAL)
-        .max_concurrent_streams(MAX_HTTP2_STREAMS)
-        // Between the two limits the refusal is ours, with a line in the log; h2 has no hook for its own.
-        .max_header_list_size(u32::try_from(options.head_bytes.saturating_mul(2)).unwrap_or(u32::MAX));
     builder
 }
 
@@ -367,8 +398,11 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let stream = tokio::net::TcpStream::connect(address).await.unwrap();
         let (client, state) = (Client::new(address, None), SocketState::default());
-        let socket = ClientSocket::new(stream, Bytes::new(), ACCEPT_PAUSE, state.clone());
-        let http1 = size_of_val(&endpoint.serve_http1(socket, &state, client, StopSignals::default()));
+        let memory = MemoryBudget::new(0).account();
+        let socket = ClientSocket::new(stream, Bytes::new(), ACCEPT_PAUSE, state.clone(), &memory);
+        let serving = endpoint.serve_http1(socket, &state, client, &memory, StopSignals::default());
+        let http1 = size_of_val(&serving);
+        drop(serving);
         assert!(http1 <= 1280, "{http1}");
         let (stream, peer) = listener.accept().await.unwrap();
         let plain =

@@ -1,6 +1,6 @@
 //! The socket of a client. Writing to it fails if the client reads nothing for too long. And it can be read empty before
 //! it is closed: the system resets a connection that is closed with unread bytes, and a client that is still sending would
-//! lose the response.
+//! lose the response. Memory is reserved for a head that is not complete.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -11,12 +11,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use refmcp_server::transport::{MemoryAccount, MemoryReservation};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::runtime::Handle;
 use tokio::time::{Sleep, sleep, timeout};
 
 /// How long, and how many bytes, a socket is read before it is closed.
 const DRAIN: (Duration, u64) = (Duration::from_secs(1), 16 << 20);
+
+/// Bytes of a head for which no memory is reserved.
+const SHORT_HEAD: usize = 8 << 10;
 
 /// Bytes that are worth joining before they are written.
 const JOINED: usize = 1024;
@@ -32,6 +36,8 @@ pub(super) struct ClientSocket<S: Socket> {
     write_timeout: Duration,
     /// The timer of that, while a write is pending.
     stalled: Option<Pin<Box<Sleep>>>,
+    /// Bytes of a head that is not complete, and what is reserved for them.
+    head: (usize, MemoryReservation),
 }
 
 /// What is known of a socket by both its reader and its server.
@@ -43,6 +49,8 @@ struct SocketFlags {
     drain_on_close: AtomicBool,
     /// Whether bytes have come since the last response.
     head_begun: AtomicBool,
+    /// Whether a request is being answered: what comes is its body.
+    in_request: AtomicBool,
 }
 
 impl SocketState {
@@ -51,9 +59,15 @@ impl SocketState {
         self.0.drain_on_close.store(true, Ordering::Relaxed);
     }
 
+    /// The head of a request is complete.
+    pub(super) fn begin_request(&self) {
+        self.0.in_request.store(true, Ordering::Relaxed);
+    }
+
     /// A request has its response: what comes now is the next one.
     pub(super) fn end_request(&self) {
         self.0.head_begun.store(false, Ordering::Relaxed);
+        self.0.in_request.store(false, Ordering::Relaxed);
     }
 
     /// Whether a part of a request has come that is not answered.
@@ -67,8 +81,32 @@ pub(super) trait Socket: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Socket for S {}
 
 impl<S: Socket> ClientSocket<S> {
-    pub(super) fn new(stream: S, prefix: Bytes, write_timeout: Duration, state: SocketState) -> Self {
-        Self { stream: Some(stream), prefix, state, write_timeout, stalled: None }
+    pub(super) fn new(
+        stream: S,
+        prefix: Bytes,
+        write_timeout: Duration,
+        state: SocketState,
+        memory: &MemoryAccount,
+    ) -> Self {
+        let head = (0, memory.reservation());
+        Self { stream: Some(stream), prefix, state, write_timeout, stalled: None, head }
+    }
+
+    /// Reserves memory for a head of which so many more bytes have come.
+    fn count_head(&mut self, bytes: usize) -> io::Result<()> {
+        let (head, reserved) = &mut self.head;
+        if self.state.0.in_request.load(Ordering::Relaxed) {
+            *head = 0;
+        } else {
+            *head += bytes;
+        }
+        let wanted = head.saturating_sub(SHORT_HEAD);
+        if wanted != reserved.bytes() {
+            reserved
+                .try_resize(wanted)
+                .map_err(|fault| io::Error::new(io::ErrorKind::QuotaExceeded, fault))?;
+        }
+        Ok(())
     }
 
     /// Fails if writing has been pending for too long.
@@ -113,8 +151,10 @@ impl<S: Socket> AsyncRead for ClientSocket<S> {
         if self.prefix.is_empty() {
             let before = buffer.filled().len();
             let read = self.stream()?.poll_read(context, buffer);
-            if buffer.filled().len() > before {
+            let bytes = buffer.filled().len() - before;
+            if bytes > 0 {
                 self.state.0.head_begun.store(true, Ordering::Relaxed);
+                self.count_head(bytes)?;
             }
             return read;
         }
@@ -173,7 +213,32 @@ fn joined<'a>(slices: &[IoSlice<'_>], room: &'a mut [u8; JOINED]) -> Option<&'a 
 
 #[cfg(test)]
 mod tests {
+    use refmcp_server::transport::MemoryBudget;
+
     use super::*;
+
+    fn account() -> MemoryAccount {
+        MemoryBudget::new(30 << 10).account()
+    }
+
+    #[tokio::test]
+    async fn a_long_head_is_counted_until_its_request_begins() {
+        let (near, mut far) = tokio::io::duplex(100 << 10);
+        let (account, state) = (account(), SocketState::default());
+        let mut socket =
+            ClientSocket::new(near, Bytes::new(), Duration::from_secs(5), state.clone(), &account);
+        far.write_all(&vec![b'h'; SHORT_HEAD + 100]).await.unwrap();
+        socket.read_exact(&mut vec![0; SHORT_HEAD + 100]).await.unwrap();
+        assert_eq!(account.held(), 100);
+        state.begin_request();
+        far.write_all(b"body").await.unwrap();
+        socket.read_exact(&mut [0; 4]).await.unwrap();
+        assert_eq!(account.held(), 0);
+        state.end_request();
+        far.write_all(&vec![b'h'; 60 << 10]).await.unwrap();
+        let fault = socket.read_exact(&mut vec![0; 60 << 10]).await.unwrap_err();
+        assert_eq!(fault.kind(), io::ErrorKind::QuotaExceeded);
+    }
 
     #[test]
     fn short_slices_are_joined_and_long_ones_are_not() {
@@ -187,7 +252,7 @@ mod tests {
     async fn writing_fails_if_the_client_reads_nothing() {
         let (near, mut far) = tokio::io::duplex(10);
         let patience = Duration::from_secs(5);
-        let mut socket = ClientSocket::new(near, Bytes::new(), patience, SocketState::default());
+        let mut socket = ClientSocket::new(near, Bytes::new(), patience, SocketState::default(), &account());
         let writing = tokio::spawn(async move { socket.write_all(&[0; 40]).await.unwrap_err().kind() });
         // StreamReader now and then is enough.
         for _ in 0..2 {
@@ -202,7 +267,7 @@ mod tests {
         let (near, mut far) = tokio::io::duplex(10);
         let state = SocketState::default();
         state.drain_on_close();
-        drop(ClientSocket::new(near, Bytes::new(), Duration::from_secs(5), state));
+        drop(ClientSocket::new(near, Bytes::new(), Duration::from_secs(5), state, &account()));
         far.write_all(&[0; 1000]).await.unwrap();
     }
 }

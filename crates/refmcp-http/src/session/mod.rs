@@ -21,6 +21,7 @@ use parking_lot::RwLock;
 use refmcp_proto::http::{WrongVersion, check_session_version, no_session};
 use refmcp_proto::revision::{Resumption, Rules};
 use refmcp_server::backplane::{Backplane, CreateOutcome, NewSession, SessionId, StreamNumber, WriterEpoch};
+use refmcp_server::transport::MemoryReservation;
 use refmcp_server::transport::clock::Clock;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +49,7 @@ pub(crate) struct HttpSession {
     reported: AtomicU64,
     /// What this replica shares with others, where there are any.
     shared: Option<Arc<SharedSession>>,
+    _memory: MemoryReservation,
 }
 
 impl HttpSession {
@@ -65,6 +67,9 @@ pub(crate) enum SessionTransport {
     Streamable,
     HttpSse,
 }
+
+/// What a session costs besides what is reserved for it.
+const SESSION_BYTES: usize = 2 << 10;
 
 /// Milliseconds after which a silent session frees memory.
 const SHRINK_AFTER: u64 = 1000;
@@ -300,6 +305,7 @@ impl EndpointState {
         driver: SessionDriver,
         shared: Option<Arc<SharedSession>>,
     ) -> Result<Arc<HttpSession>, Refusal> {
+        let memory = driver.memory().reserve(SESSION_BYTES).map_err(Refusal::no_memory)?;
         driver.observed().set_session(id.reveal());
         driver.observed().negotiated(|| driver.session_rules().map(|rules| rules.revision));
         let now = self.clock.now().as_millis();
@@ -323,6 +329,7 @@ impl EndpointState {
             used: AtomicU64::new(now),
             reported: AtomicU64::new(now),
             shared,
+            _memory: memory,
         });
         open.insert(id, session.clone());
         Ok(session)

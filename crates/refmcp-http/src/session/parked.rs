@@ -16,7 +16,8 @@ use refmcp_server::backplane::{ExpectOutcome, ParkOutcome, ResponseOutcome, Stre
 use tokio::time::{sleep, timeout};
 
 use crate::session::shared::SharedSession;
-use crate::stream::response_stream::{Gate, ResponseStream, drive};
+use crate::stream::message::Gate;
+use crate::stream::response_stream::{ResponseStream, drive};
 use crate::stream::retry::until_available;
 
 /// How long the replica that asked has to claim a call before others do.

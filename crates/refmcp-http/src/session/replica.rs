@@ -108,6 +108,7 @@ impl EndpointState {
             connection.transport = "http+sse";
         }
         connection.observed = caller.observed.open(connection.transport);
+        connection.memory = Some(self.memory.session(caller));
         let resumed = self.server.resume(self.config.clone(), connection, epoch, stored.facts.as_ref());
         let resumed = resumed.map_err(|fault| {
             Refusal::unavailable(Reason::Sessions, "this session cannot be served here", 1)
@@ -224,13 +225,17 @@ mod tests {
     use crate::Endpoint;
     use crate::access::caller::Client;
 
+    fn caller(endpoint: &EndpointState) -> Caller {
+        let memory = endpoint.server.memory().account();
+        Caller { client: Client::default(), token: None, origin: None, observed: Default::default(), memory }
+    }
+
     #[tokio::test]
     async fn sessions_of_other_principals_and_transports_are_not_adopted() {
         let backplane = Arc::new(MemoryBackplane::default());
         let server = Server::builder("replica", "1").build().unwrap();
         let endpoint = Endpoint::builder(server).backplane(backplane.clone()).build().inner;
-        let caller =
-            Caller { client: Client::default(), token: None, origin: None, observed: Default::default() };
+        let caller = caller(&endpoint);
         let (transport, other) = (SessionTransport::Streamable, SessionTransport::HttpSse);
         for (principal, kept, adopted) in
             [(Some("alice".into()), transport, false), (None, other, false), (None, transport, true)]
@@ -253,8 +258,7 @@ mod tests {
         let prompt = Prompt::new("a", |_, _| async { Ok(Vec::<PromptMessage>::new()) });
         let server = Server::builder("replica", "1").tool(tool).resource(resource).prompt(prompt);
         let endpoint = Endpoint::builder(server.build().unwrap()).backplane(backplane.clone()).build().inner;
-        let caller =
-            Caller { client: Client::default(), token: None, origin: None, observed: Default::default() };
+        let caller = caller(&endpoint);
         let (id, transport) = (SessionId::new("a"), SessionTransport::Streamable);
         let peer = Peer { revision: Revision::LATEST_SESSION, capabilities: Default::default(), info: None };
         let subscriptions = ["a:b".to_owned()].into();

@@ -27,7 +27,8 @@ use crate::refusal::{Reason, Refusal};
 use crate::session::SessionTransport;
 use crate::session::driver::{SessionDriver, WeakSessionDriver};
 use crate::session::parked::ParkedHere;
-use crate::stream::response_stream::{Gate, ResponseStream, drive};
+use crate::stream::message::Gate;
+use crate::stream::response_stream::{ResponseStream, drive};
 use crate::stream::retry::{RETRY_DELAY, until_available};
 
 /// How often facts are written again when others have changed them meanwhile.

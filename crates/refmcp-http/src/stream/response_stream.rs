@@ -1,7 +1,8 @@
 //! The messages of one response. They wait here until the kind of response is decided; then a reader takes them from
 //! here or, in a session whose streams can be resumed, they go into the backplane's log and are read from there.
 //!
-//! A writer never waits for a reader: pending messages are kept up to a number of bytes.
+//! A writer never waits for a reader: pending messages are kept up to a number of bytes, and as long as the memory budget
+//! has room for them.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -12,16 +13,17 @@ use std::task::{Context, Waker};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use refmcp_proto::engine::{ExchangeId, InputOutcome, MessageKind};
-use refmcp_proto::jsonrpc::RpcError;
+use refmcp_proto::jsonrpc::{RpcError, error_instead, id_of};
 use refmcp_server::backplane::{
     self, AppendOutcome, Backplane, PostKey, PostOutcome, SessionId, StreamKey, StreamNumber, Unavailable,
     WriterEpoch,
 };
-use tokio::sync::{Notify, watch};
+use refmcp_server::transport::{MemoryAccount, MemoryReservation};
+use tokio::sync::Notify;
 use tokio::task::yield_now;
 
 use crate::session::driver::WeakSessionDriver;
-use crate::stream::answers::{errors_for, id_of};
+use crate::stream::message::Message;
 use crate::stream::retry::{RETRY_DELAY, until_available};
 
 /// The exchange of the GET stream: messages that belong to no request.
@@ -36,11 +38,11 @@ pub(crate) struct ResponseStream {
     changed: Notify,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     pending: VecDeque<Message>,
-    /// Bytes of the pending messages.
-    bytes: usize,
+    /// The memory of the pending messages.
+    reserved: MemoryReservation,
     /// No more messages follow.
     ended: bool,
     /// More messages were pending than fit, and were dropped, while there was no log.
@@ -52,47 +54,6 @@ struct State {
     log: Option<Arc<Log>>,
     /// A task is writing to the log.
     writing: bool,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct Message {
-    pub(crate) json: Bytes,
-    pub(crate) kind: MessageKind,
-    /// The key of a message that several replicas post to the GET stream.
-    pub(crate) post_key: Option<PostKey>,
-    /// The message is logged when this is open.
-    pub(crate) gate: Option<Gate>,
-}
-
-/// What has to be done before a message is logged. It opens when its sender is dropped. The value is whether that failed.
-#[derive(Debug, Clone)]
-pub(crate) struct Gate(watch::Receiver<bool>);
-
-impl Gate {
-    pub(crate) fn new() -> (watch::Sender<bool>, Self) {
-        let (closed, gate) = watch::channel(false);
-        (closed, Self(gate))
-    }
-
-    /// Waits until it is open; `false` if its messages are not to be sent.
-    pub(crate) async fn opened(mut self) -> bool {
-        while self.0.changed().await.is_ok() {}
-        !*self.0.borrow()
-    }
-}
-
-impl Message {
-    pub(crate) fn is_response(&self) -> bool {
-        matches!(self.kind, MessageKind::Response { .. })
-    }
-
-    /// The error code of an answer that is an error.
-    pub(crate) fn error_code(&self) -> Option<i64> {
-        match self.kind {
-            MessageKind::Response { error } => error,
-            MessageKind::Notification | MessageKind::Request => None,
-        }
-    }
 }
 
 /// Where the streams of a session are logged.
@@ -128,8 +89,9 @@ pub(crate) enum Next {
 }
 
 impl ResponseStream {
-    pub(crate) fn new(exchange: ExchangeId, max_bytes: usize) -> Arc<Self> {
-        Arc::new(Self { exchange, max_bytes, state: Mutex::default(), changed: Notify::new() })
+    pub(crate) fn new(exchange: ExchangeId, max_bytes: usize, memory: &MemoryAccount) -> Arc<Self> {
+        let state = Mutex::new(State::new(memory));
+        Arc::new(Self { exchange, max_bytes, state, changed: Notify::new() })
     }
 
     pub(crate) fn push(self: &Arc<Self>, message: Message) {
@@ -138,10 +100,9 @@ impl ResponseStream {
         if state.ended || state.overrun && (is_get_stream || message.kind == MessageKind::Notification) {
             return;
         }
-        state.bytes += message.json.len();
         state.ended = !is_get_stream && message.is_response();
-        state.pending.push_back(message);
-        if state.bytes > self.max_bytes && state.pending.len() > 1 {
+        state.add(message, is_get_stream);
+        if state.reserved.bytes() > self.max_bytes && state.pending.len() > 1 {
             state.make_room(is_get_stream);
         }
         let logged = state.log.is_some();
@@ -197,7 +158,7 @@ impl ResponseStream {
 
     /// The JSON-RPC response, if it is the first message.
     pub(crate) fn try_first_response(&self) -> Option<Message> {
-        self.state.lock().pending.pop_front_if(|first| first.is_response())
+        self.state.lock().pop_if(|first| first.is_response())
     }
 
     /// Waits for the first message and takes it if it is the JSON-RPC response.
@@ -321,12 +282,12 @@ impl ResponseStream {
             }
             MessageKind::Response { .. } => {
                 let error = RpcError::internal("the answer finds no room in the log of this stream");
-                let json = Bytes::from(errors_for(&message.json, &error));
+                let json = Bytes::from(error_instead(&message.json, &error));
                 if json == message.json {
                     return tracing::error!("not even an error finds room in the log");
                 }
                 let mut state = self.state.lock();
-                state.bytes += json.len();
+                state.reserved.grow(json.len());
                 let kind = MessageKind::Response { error: Some(error.code) };
                 state.pending.push_front(Message { json, kind, post_key: None, gate: None });
             }
@@ -352,15 +313,53 @@ impl ResponseStream {
 }
 
 impl State {
+    fn new(memory: &MemoryAccount) -> Self {
+        Self {
+            pending: VecDeque::new(),
+            reserved: memory.reservation(),
+            ended: false,
+            overrun: false,
+            detached: false,
+            reader: 0,
+            log: None,
+            writing: false,
+        }
+    }
+
+    /// Adds a message. Where there is no memory for it, notifications are dropped, and a response becomes an error.
+    fn add(&mut self, mut message: Message, is_get_stream: bool) {
+        if self.reserved.try_grow(message.json.len()).is_err() {
+            self.make_room(is_get_stream);
+            if let Err(fault) = self.reserved.try_grow(message.json.len()) {
+                match message.kind {
+                    MessageKind::Notification => return,
+                    // The handler waits for its response.
+                    MessageKind::Request => {}
+                    MessageKind::Response { .. } => {
+                        let error = RpcError::internal(format!("the request was executed, but {fault}"));
+                        message.json = error_instead(&message.json, &error).into();
+                        message.kind = MessageKind::Response { error: Some(error.code) };
+                    }
+                }
+                self.reserved.grow(message.json.len());
+            }
+        }
+        self.pending.push_back(message);
+    }
+
     fn pop(&mut self) -> Option<Message> {
-        let message = self.pending.pop_front()?;
-        self.bytes -= message.json.len();
+        self.pop_if(|_| true)
+    }
+
+    fn pop_if(&mut self, wanted: impl FnOnce(&mut Message) -> bool) -> Option<Message> {
+        let message = self.pending.pop_front_if(wanted)?;
+        self.reserved.shrink(message.json.len());
         Some(message)
     }
 
     fn clear(&mut self) {
         self.pending.clear();
-        self.bytes = 0;
+        self.reserved.shrink(usize::MAX);
     }
 
     /// Drops notifications. They have no event number yet, so no gap results in the log, which may still be opened; the
@@ -376,7 +375,8 @@ impl State {
             let is_being_written = std::mem::take(&mut is_first) && self.writing;
             is_being_written || message.kind != MessageKind::Notification
         });
-        self.bytes = self.pending.iter().map(|message| message.json.len()).sum();
+        let kept = self.pending.iter().map(|message| message.json.len()).sum();
+        self.reserved.shrink(self.reserved.bytes().saturating_sub(kept));
         if !self.overrun {
             tracing::warn!(dropped = before - self.pending.len(), "the log is too slow");
         }

@@ -40,7 +40,7 @@ impl Peer {
         Self::with(site, &Builder::new()).await
     }
 
-    async fn with(site: &Site, builder: &Builder) -> Self {
+    pub(crate) async fn with(site: &Site, builder: &Builder) -> Self {
         let socket = TcpStream::connect(site.address).await.unwrap();
         Self::on(socket, builder, &format!("http://{}", site.address)).await
     }

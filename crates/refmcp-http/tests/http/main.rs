@@ -15,6 +15,7 @@ mod http_sse;
 mod isolation;
 mod logs;
 mod malformed_http;
+mod memory_budget;
 mod mounted;
 mod observer;
 mod ops_listener;

@@ -40,6 +40,8 @@ pub struct EngineConfig {
     pub max_in_flight: usize,
     /// Resources one session may subscribe to, and streams of changes it may listen to.
     pub max_subscriptions: usize,
+    /// Bytes of the responses to batches that are not complete, of one session.
+    pub max_batch_bytes: usize,
     /// Input rounds of one call.
     pub max_rounds: u32,
     /// Bytes of a sealed state.
@@ -76,6 +78,7 @@ impl EngineConfig {
             timeouts: Timeouts::default(),
             max_in_flight: 1024,
             max_subscriptions: 1024,
+            max_batch_bytes: 8 << 20,
             max_rounds: 10,
             max_state_bytes: 64 << 10,
             max_facts_bytes: None,

@@ -6,6 +6,7 @@
 mod decode;
 pub mod encode;
 mod error;
+mod error_instead;
 mod id;
 mod read;
 mod scan;
@@ -15,5 +16,6 @@ pub use decode::{
     ResultMembers, decode,
 };
 pub use error::{RpcError, code, excerpt, log_excerpt};
+pub use error_instead::{error_instead, id_of};
 pub use id::{ProgressToken, RequestId};
 pub use read::{read_member, without_place};

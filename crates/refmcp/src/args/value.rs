@@ -30,6 +30,28 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A number of bytes, or a number with its unit.
+pub(super) fn memory(text: &str) -> Result<usize, String> {
+    let digits = text.trim_end_matches(|char: char| char.is_ascii_alphabetic());
+    let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
+        "" | "B" => 0,
+        "K" | "KB" | "KIB" => 10,
+        "M" | "MB" | "MIB" => 20,
+        "G" | "GB" | "GIB" => 30,
+        _ => return Err("expected a number of bytes, or a number with K, M or G, such as 256M".to_owned()),
+    };
+    let number: usize = digits.parse().map_err(|_| "expected a whole number, such as 256M".to_owned())?;
+    let bytes = number.checked_mul(1 << shift).ok_or("too much")?;
+    if bytes < MIN_MEMORY {
+        Err(format!("at least {}M, or nothing can be served", MIN_MEMORY >> 20))
+    } else {
+        Ok(bytes)
+    }
+}
+
+/// The least memory that serves a few clients with messages of the longest size.
+const MIN_MEMORY: usize = 16 << 20;
+
 /// The longest duration; times that are far longer could not be added to the present.
 const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
 
@@ -162,6 +184,18 @@ pub(super) fn header(text: &str) -> Result<Header, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_has_a_unit() {
+        for (text, bytes) in
+            [("33554432", 32 << 20), ("256M", 256 << 20), ("64mib", 64 << 20), ("2G", 2 << 30)]
+        {
+            assert_eq!(memory(text), Ok(bytes), "{text}");
+        }
+        for bad in ["", "M", "1.5G", "-1M", "12X", "1K", "99999999999G"] {
+            assert!(memory(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn operators_listen_somewhere() {

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use refmcp_reference::Options;
+use refmcp_server::transport::MemoryBudget;
 use refmcp_server::{ServerBuilder, Timeouts};
 
 use crate::args::{Policy, ServerOptions};
@@ -23,9 +24,13 @@ use crate::trace::Tracer;
 /// What of the options is for any server.
 fn configure(options: &ServerOptions) -> Result<impl FnOnce(ServerBuilder) -> ServerBuilder + use<>> {
     let (grace, tracer) = (options.grace, Tracer::new(options.trace.as_deref(), false)?);
-    Ok(move |builder: ServerBuilder| match tracer {
-        Some(tracer) => builder.grace(grace).observer(Arc::new(tracer)),
-        None => builder.grace(grace),
+    let memory = options.memory.map(MemoryBudget::new).unwrap_or_default();
+    Ok(move |builder: ServerBuilder| {
+        let builder = builder.grace(grace).memory(memory);
+        match tracer {
+            Some(tracer) => builder.observer(Arc::new(tracer)),
+            None => builder,
+        }
     })
 }
 

@@ -6,8 +6,14 @@ use refmcp_proto::jsonrpc::RequestId;
 use refmcp_server::backplane::{
     BackplaneSettings, MemoryBackplane, NewSession, OpenStreamOutcome, ReadFrom, SessionId, StreamReader,
 };
+use refmcp_server::transport::MemoryBudget;
 
 use super::*;
+use crate::stream::message::Gate;
+
+fn stream_of(exchange: ExchangeId, max_bytes: usize) -> Arc<ResponseStream> {
+    ResponseStream::new(exchange, max_bytes, &MemoryBudget::new(1 << 20).account())
+}
 
 fn notification(text: &str) -> Message {
     Message { json: text.to_owned().into(), kind: MessageKind::Notification, post_key: None, gate: None }
@@ -27,11 +33,11 @@ fn text(next: Next) -> String {
 
 #[tokio::test]
 async fn an_answer_is_taken_only_if_it_is_the_first_message() {
-    let stream = ResponseStream::new(ExchangeId(1), 100);
+    let stream = stream_of(ExchangeId(1), 100);
     assert!(stream.try_first_response().is_none());
     stream.push(answer("a"));
     assert_eq!(stream.first_response().await.unwrap().json, "a");
-    let stream = ResponseStream::new(ExchangeId(1), 100);
+    let stream = stream_of(ExchangeId(1), 100);
     stream.push(notification("n"));
     stream.push(answer("a"));
     assert!(stream.first_response().await.is_none());
@@ -43,7 +49,7 @@ async fn an_answer_is_taken_only_if_it_is_the_first_message() {
 
 #[tokio::test]
 async fn the_latest_reader_replaces_the_one_before() {
-    let stream = ResponseStream::new(GET_STREAM, 100);
+    let stream = stream_of(GET_STREAM, 100);
     let first = stream.attach();
     stream.push(notification("n"));
     let second = stream.attach();
@@ -54,7 +60,7 @@ async fn the_latest_reader_replaces_the_one_before() {
 
 #[tokio::test]
 async fn a_reader_that_is_too_slow_loses_the_stream() {
-    let stream = ResponseStream::new(GET_STREAM, 10);
+    let stream = stream_of(GET_STREAM, 10);
     let reader = stream.attach();
     stream.push(notification("123456789"));
     stream.push(notification("123456789"));
@@ -74,7 +80,7 @@ async fn messages_are_in_the_log_at_once_and_in_order() {
     let key = StreamKey::new(session.clone(), number);
     let (backplane, writer, driver) = (memory.clone(), WriterEpoch(0), WeakSessionDriver::default());
     let log = SessionLog { backplane, session, writer, driver };
-    let stream = ResponseStream::new(ExchangeId(1), 10_000);
+    let stream = stream_of(ExchangeId(1), 10_000);
     stream.push(notification("1"));
     stream.attach_log(log, number, 0);
     assert_eq!(stream.log_number().await, Some(number));
@@ -100,7 +106,7 @@ async fn a_stream_that_ended_without_an_answer_ends_in_the_log_too() {
     let opened = memory.open_stream(&session, Some(RequestId::from(1)), WriterEpoch(0)).await.unwrap();
     let OpenStreamOutcome::Opened(number) = opened else { panic!("{opened:?}") };
     let (backplane, writer, driver) = (memory.clone(), WriterEpoch(0), WeakSessionDriver::default());
-    let stream = ResponseStream::new(ExchangeId(1), 10_000);
+    let stream = stream_of(ExchangeId(1), 10_000);
     stream.push(notification("1"));
     // The request is cancelled while its stream is being opened.
     stream.end();
@@ -115,7 +121,7 @@ async fn a_message_waits_for_its_gate() {
     let session = SessionId::new("s");
     memory.create_session(&session, NewSession::default(), Duration::from_secs(9)).await.unwrap();
     let (backplane, writer, driver) = (memory.clone(), WriterEpoch(0), WeakSessionDriver::default());
-    let stream = ResponseStream::new(GET_STREAM, 10_000);
+    let stream = stream_of(GET_STREAM, 10_000);
     let log = SessionLog { backplane, session: session.clone(), writer, driver };
     stream.attach_log(log, StreamNumber::GET, 0);
     let (closed, gate) = Gate::new();
@@ -131,4 +137,22 @@ async fn a_message_waits_for_its_gate() {
         texts.extend(events.into_iter().map(|event| event.bytes));
     }
     assert_eq!(texts, ["1", "2"]);
+}
+
+#[tokio::test]
+async fn without_memory_notifications_are_dropped_and_a_response_becomes_an_error() {
+    let budget = MemoryBudget::new(1000);
+    let other = budget.account().reserve(500).unwrap();
+    let stream = ResponseStream::new(ExchangeId(1), 10_000, &budget.account());
+    let reader = stream.attach();
+    stream.push(notification(&"n".repeat(240)));
+    stream.push(notification(&"n".repeat(240)));
+    stream.push(answer(&format!(r#"{{"jsonrpc":"2.0","id":7,"result":"{}"}}"#, "r".repeat(600))));
+    assert_eq!(text(reader.try_next()), "Lost", "its reader has a gap, and the stream breaks");
+    let response = stream.state.lock().pop().unwrap();
+    let error: serde_json::Value = serde_json::from_slice(&response.json).unwrap();
+    assert_eq!((&error["id"], &error["error"]["code"]), (&7.into(), &(-32603).into()));
+    assert!(error["error"]["message"].as_str().unwrap().contains("too many bytes are held"), "{error}");
+    drop((other, response, reader, stream));
+    assert_eq!(budget.held(), 0);
 }

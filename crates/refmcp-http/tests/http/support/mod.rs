@@ -13,9 +13,10 @@ use std::time::Duration;
 use refmcp_http::{Endpoint, EndpointBuilder, Options};
 use refmcp_server::Server;
 use refmcp_server::backplane::Backplane;
+use refmcp_server::transport::MemoryBudget;
 use refmcp_testkit::paused::real_pause;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -51,9 +52,25 @@ impl Site {
         Self::open_built(|builder, _| builder.options(options).backplane(backplane)).await
     }
 
+    /// One that may hold so many bytes for its clients.
+    pub(crate) async fn with_memory(bytes: usize, options: Options) -> Self {
+        let server = tools::server_with(|builder| builder.memory(MemoryBudget::new(bytes)));
+        // What clients do not read must not disappear in the buffers of the system.
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_send_buffer_size(16 << 10).unwrap();
+        socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        Self::serve(socket.listen(1024).unwrap(), server, |builder, _| builder.options(options)).await
+    }
+
     async fn open_built(build: impl FnOnce(EndpointBuilder, SocketAddr) -> EndpointBuilder) -> Self {
-        let (server, ended) = tools::server();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::serve(TcpListener::bind("127.0.0.1:0").await.unwrap(), tools::server(), build).await
+    }
+
+    async fn serve(
+        listener: TcpListener,
+        (server, ended): (Server, Arc<AtomicUsize>),
+        build: impl FnOnce(EndpointBuilder, SocketAddr) -> EndpointBuilder,
+    ) -> Self {
         let address = listener.local_addr().unwrap();
         let endpoint = build(Endpoint::builder(server.clone()), address).build();
         let stop = CancellationToken::new();

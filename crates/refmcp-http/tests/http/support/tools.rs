@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use refmcp_server::model::{LogLevel, ResourceContents};
-use refmcp_server::{Call, CallError, NoArguments, Resource, Server, Tool};
+use refmcp_server::{Call, CallError, NoArguments, Resource, Server, ServerBuilder, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -52,6 +52,12 @@ impl Drop for Ends {
 
 /// A server, and the count of its `slow` and `steps` calls that have ended.
 pub(crate) fn server() -> (Server, Arc<AtomicUsize>) {
+    server_with(|builder| builder)
+}
+
+pub(crate) fn server_with(
+    configure: impl FnOnce(ServerBuilder) -> ServerBuilder,
+) -> (Server, Arc<AtomicUsize>) {
     let ended = Arc::new(AtomicUsize::new(0));
     let (of_steps, of_slow) = (ended.clone(), ended.clone());
     let echo = Tool::new("echo", "Says it again", |_: Call, Echo { message }| async move { Ok(message) });
@@ -135,5 +141,5 @@ pub(crate) fn server() -> (Server, Arc<AtomicUsize>) {
         .tool(dearer.scopes(["dearer"]))
         .tool(mirror.input_schema(schema))
         .resource(note);
-    (server.build().unwrap(), ended)
+    (configure(server).build().unwrap(), ended)
 }

@@ -121,7 +121,13 @@ impl RawSocket {
         let short = usize::from(self.byte(1).await? & 0x7f);
         let (head, length) = match short {
             126 => (4, usize::from(self.byte(2).await?) << 8 | usize::from(self.byte(3).await?)),
-            127 => panic!("nothing here is so long"),
+            127 => {
+                let mut length = 0;
+                for place in 2..10 {
+                    length = length << 8 | usize::from(self.byte(place).await?);
+                }
+                (10, length)
+            }
             short => (2, short),
         };
         while self.buffer.len() < head + length {

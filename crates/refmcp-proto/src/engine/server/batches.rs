@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::ExchangeId;
+use crate::jsonrpc::{RpcError, error_instead};
 
 /// The engine's number for a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,6 +17,8 @@ pub(super) struct Batches(Option<Box<OpenBatches>>);
 struct OpenBatches {
     next: u64,
     open: BTreeMap<BatchId, Batch>,
+    /// Bytes of the responses of all of them.
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -40,6 +43,11 @@ impl Batches {
         self.0.as_mut()?.open.get_mut(&id)
     }
 
+    /// Bytes of the responses that are collected.
+    pub(super) fn bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, |batches| batches.bytes)
+    }
+
     pub(super) fn expect_one(&mut self, id: BatchId) {
         if let Some(batch) = self.get_mut(id) {
             batch.missing += 1;
@@ -47,9 +55,24 @@ impl Batches {
     }
 
     pub(super) fn add(&mut self, id: BatchId, response: &[u8]) {
-        if let Some(batch) = self.get_mut(id) {
+        let Some(batches) = &mut self.0 else { return };
+        if let Some(batch) = batches.open.get_mut(&id) {
             batch.responses.push(if batch.responses.is_empty() { b'[' } else { b',' });
             batch.responses.extend_from_slice(response);
+            batches.bytes += response.len() + 1;
+        }
+    }
+
+    /// Replaces the responses that are collected by this error each.
+    pub(super) fn refuse(&mut self, error: &RpcError) {
+        let Some(batches) = &mut self.0 else { return };
+        batches.bytes = 0;
+        for batch in batches.open.values_mut().filter(|batch| !batch.responses.is_empty()) {
+            batch.responses.push(b']');
+            batch.responses = error_instead(&batch.responses, error);
+            // The array goes on.
+            batch.responses.pop();
+            batches.bytes += batch.responses.len();
         }
     }
 
@@ -60,7 +83,9 @@ impl Batches {
         if batch.missing > 0 {
             return None;
         }
-        let mut batch = self.0.as_mut()?.open.remove(&id)?;
+        let batches = self.0.as_mut()?;
+        let mut batch = batches.open.remove(&id)?;
+        batches.bytes = batches.bytes.saturating_sub(batch.responses.len());
         if batch.responses.is_empty() {
             return None;
         }

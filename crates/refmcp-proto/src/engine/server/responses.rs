@@ -71,7 +71,18 @@ impl ServerEngine {
     fn send_response(&mut self, to: &ReplyTo, json: Vec<u8>, error: Option<i64>) {
         match to.batch {
             Some(batch) => {
-                self.batches.add(batch, &json);
+                let most = self.config.max_batch_bytes;
+                let fits = self.batches.bytes().saturating_add(json.len()) <= most;
+                // An error is short, and the only thing that can be said instead.
+                if fits || error.is_some() {
+                    self.batches.add(batch, &json);
+                } else {
+                    let why = format!(
+                        "the responses to batches that are not complete have more than {most} bytes; send this \
+                         request by itself"
+                    );
+                    self.batches.add(batch, &self.encode_error(Some(&to.id), &RpcError::internal(why)));
+                }
                 self.flush_batch(batch);
             }
             None => {
@@ -83,6 +94,16 @@ impl ServerEngine {
                 }));
             }
         }
+    }
+
+    /// Bytes of responses that are kept until their batches are complete.
+    pub fn batch_bytes(&self) -> usize {
+        self.batches.bytes()
+    }
+
+    /// Replaces these responses by an error each, since there is no memory for them.
+    pub fn refuse_batch_responses(&mut self, error: &RpcError) {
+        self.batches.refuse(error);
     }
 
     pub(super) fn flush_batch(&mut self, batch: BatchId) {

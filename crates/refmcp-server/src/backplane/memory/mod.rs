@@ -24,6 +24,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use refmcp_proto::jsonrpc::RequestId;
+use refmcp_transport::MemoryBudget;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 use tokio::time::{Instant, timeout_at};
@@ -52,9 +53,14 @@ pub struct MemoryBackplane {
 impl MemoryBackplane {
     /// An empty one.
     pub fn new(settings: BackplaneSettings) -> Self {
+        Self::with_budget(settings, &MemoryBudget::new(usize::MAX))
+    }
+
+    /// The same; what it keeps counts in this budget.
+    pub fn with_budget(settings: BackplaneSettings, memory: &MemoryBudget) -> Self {
         let settings = Arc::new(settings);
         Self {
-            sessions: Sessions::new(settings.clone()),
+            sessions: Sessions::new(settings.clone(), memory),
             settings,
             topics: Mutex::default(),
             keys: Mutex::default(),

@@ -294,7 +294,7 @@ impl Session {
     /// Takes room, making some within the session where that is possible.
     pub(super) fn take(&mut self, bytes: usize) -> Result<(), NoRoom> {
         loop {
-            match self.budget.take(bytes) {
+            match self.budget.take(bytes, self.settings.session_bytes) {
                 Err(NoRoom::InSession) if self.free(bytes) > 0 => {}
                 done => return done,
             }

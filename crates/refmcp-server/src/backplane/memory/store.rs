@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use foldhash::HashMap;
 use parking_lot::{Mutex, RwLock};
+use refmcp_transport::{MemoryAccount, MemoryBudget};
 use tokio::time::Instant;
 
-use super::budget::{NoRoom, SessionBudget, TotalBudget};
+use super::budget::{NoRoom, SessionBudget};
 use super::session::{self, Session};
 use crate::backplane::{BackplaneSettings, CreateOutcome, NewSession, SessionId};
 
@@ -21,7 +22,8 @@ const ATTEMPTS: usize = 8;
 pub(super) struct Sessions {
     settings: Arc<BackplaneSettings>,
     open: RwLock<HashMap<SessionId, Arc<Entry>>>,
-    total: Arc<TotalBudget>,
+    /// What all of them keep.
+    total: MemoryAccount,
     /// Held while room is made, so that it is not made twice.
     turn: Mutex<()>,
 }
@@ -39,8 +41,9 @@ impl Drop for Waiting {
 }
 
 impl Sessions {
-    pub(super) fn new(settings: Arc<BackplaneSettings>) -> Self {
-        let total = Arc::new(TotalBudget::new(settings.total_bytes, settings.session_bytes));
+    pub(super) fn new(settings: Arc<BackplaneSettings>, memory: &MemoryBudget) -> Self {
+        // With a limit of its own: the session that keeps most makes room, so no share has to be left free.
+        let total = memory.account_with_limit(settings.total_bytes);
         Self { settings, open: RwLock::default(), total, turn: Mutex::default() }
     }
 
@@ -57,8 +60,8 @@ impl Sessions {
             return CreateOutcome::TooLarge;
         }
         let cost = session::cost(&session);
-        let mut budget = SessionBudget::new(self.total.clone());
-        let taken = (0..ATTEMPTS).any(|_| match budget.take(cost) {
+        let mut budget = SessionBudget::new(&self.total);
+        let taken = (0..ATTEMPTS).any(|_| match budget.take(cost, self.settings.session_bytes) {
             Ok(()) => true,
             Err(NoRoom::InTotal(cost)) => {
                 self.reclaim(cost);
@@ -199,15 +202,17 @@ impl Sessions {
         }
         self.sweep();
         // Looking through all sessions takes a while, so there is room for some more afterwards.
-        let goal = bytes.saturating_add(self.total.cap() / 16);
+        let goal = bytes.saturating_add(self.total.limit() / 16);
         let mut entries: Vec<_> =
             self.open.read().values().map(|entry| (entry.lock().held(), entry.clone())).collect();
         entries.sort_unstable_by_key(|(held, _)| std::cmp::Reverse(*held));
         for (_, entry) in entries {
-            let Some(missing) = self.total.held().saturating_add(goal).checked_sub(self.total.cap()) else {
+            if self.total.has_room(goal) {
                 break;
-            };
-            entry.lock().free(missing);
+            }
+            let missing = self.total.held().saturating_add(goal).saturating_sub(self.total.limit());
+            // Nothing is missing here where other holders have taken what the process may hold.
+            entry.lock().free(if missing > 0 { missing } else { goal });
         }
         self.total.has_room(bytes)
     }

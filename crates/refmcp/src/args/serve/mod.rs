@@ -12,7 +12,7 @@ use refmcp_http::{Options, Rate};
 use refmcp_reference::Profile;
 
 use super::OutputFormat;
-use super::value::{host_name, ops_address, seconds, web_origin};
+use super::value::{host_name, memory, ops_address, seconds, web_origin};
 
 pub(crate) use authorization::{AuthorizationOptions, BuiltinLogin, DpopPolicy, TokenIssuer};
 use listen::ListenOptions;
@@ -135,6 +135,11 @@ pub(crate) struct ServerOptions {
     /// are masked, and only you can read it.
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
+
+    /// How many bytes may be held in memory for all clients together: messages that are not complete, responses that are
+    /// not read, logs of streams. A number with K, M or G; half of the machine's or the container's memory if left out.
+    #[arg(long, value_name = "BYTES", value_parser = memory)]
+    pub(crate) memory: Option<usize>,
 
     /// How many seconds running calls may take to finish when the client leaves.
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]

@@ -1,12 +1,13 @@
-//! Errors in place of answers that cannot be sent.
+//! Errors in place of responses that cannot be sent.
 
-use refmcp_proto::jsonrpc::encode::{self, ResponseId};
-use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::encode::{self, ResponseId};
+use super::{RequestId, RpcError};
+
 /// The id of a message.
-pub(super) fn id_of(json: &[u8]) -> Option<RequestId> {
+pub fn id_of(json: &[u8]) -> Option<RequestId> {
     #[derive(Deserialize)]
     struct WithId<'a> {
         #[serde(borrow)]
@@ -15,21 +16,21 @@ pub(super) fn id_of(json: &[u8]) -> Option<RequestId> {
     RequestId::from_json(serde_json::from_slice::<WithId<'_>>(json).ok()?.id?.get())
 }
 
-/// This error instead of an answer, or instead of each answer to a batch.
-pub(super) fn errors_for(json: &[u8], error: &RpcError) -> Vec<u8> {
+/// This error instead of a response, or instead of each response to a batch.
+pub fn error_instead(json: &[u8], error: &RpcError) -> Vec<u8> {
     let write = |out: &mut Vec<u8>, id: Option<RequestId>| {
         let written = encode::error(out, id.as_ref().map_or(ResponseId::Null, ResponseId::Id), error);
         debug_assert!(written.is_ok(), "{error:?}");
     };
     let mut out = Vec::new();
     match serde_json::from_slice::<Vec<&RawValue>>(json) {
-        Ok(answers) => {
+        Ok(responses) => {
             out.push(b'[');
-            for (place, answer) in answers.into_iter().enumerate() {
+            for (place, response) in responses.into_iter().enumerate() {
                 if place > 0 {
                     out.push(b',');
                 }
-                write(&mut out, id_of(answer.get().as_bytes()));
+                write(&mut out, id_of(response.get().as_bytes()));
             }
             out.push(b']');
         }
@@ -43,17 +44,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_answer_that_does_not_fit_is_an_error() {
+    fn every_response_that_cannot_be_sent_is_an_error() {
         let error = RpcError::internal("no room");
         let one = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no room"}}"#;
-        for (answer, errors) in [
+        for (response, errors) in [
             (r#"{"jsonrpc":"2.0","id":1,"result":{"id":3}}"#, one.to_owned()),
             (r#"[{"id":1,"result":{}},{"id":"b","result":{}}]"#, {
                 format!("[{one},{}]", one.replace(r#""id":1"#, r#""id":"b""#))
             }),
             (r#"{"error":{}}"#, one.replace(r#""id":1"#, r#""id":null"#)),
         ] {
-            assert_eq!(String::from_utf8(errors_for(answer.as_bytes(), &error)).unwrap(), errors);
+            assert_eq!(String::from_utf8(error_instead(response.as_bytes(), &error)).unwrap(), errors);
         }
     }
 }
