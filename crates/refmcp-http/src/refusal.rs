@@ -79,6 +79,7 @@ reasons! {
     Streams "streams",
     Connections "connections",
     Memory "memory",
+    Unread "unread",
     Stopping "stopping",
     Fault "fault",
     Credentials "credentials",
@@ -97,7 +98,7 @@ reasons! {
 impl Reason {
     /// Whether the client gets a response; otherwise there is no status.
     pub(crate) fn has_response(self) -> bool {
-        !matches!(self, Self::HeadTimeout | Self::Handshake | Self::WebSocket)
+        !matches!(self, Self::HeadTimeout | Self::Handshake | Self::WebSocket | Self::Unread)
     }
 }
 
@@ -190,6 +191,12 @@ impl Refusal {
     #[cold]
     pub(crate) fn unavailable(reason: Reason, why: &'static str, retry_after: u64) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, reason, why).with_header(header::RETRY_AFTER, retry_after)
+    }
+
+    /// The client takes nothing of a response.
+    #[cold]
+    pub(crate) fn unread() -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, Reason::Unread, "the client takes nothing of the response")
     }
 
     /// There is no memory for this request, which was not executed.

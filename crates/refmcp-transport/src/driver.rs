@@ -123,7 +123,9 @@ struct WriteQueue {
     freed: Arc<Notify>,
     stale: bool,
     observed: Observed,
-    /// For the bytes, and for responses to batches that are not complete.
+    /// Bytes of responses to batches that are not complete.
+    batch_bytes: usize,
+    /// For the bytes, and those of batches.
     reserved: MemoryReservation,
 }
 
@@ -151,10 +153,12 @@ impl Outbox for WriteQueue {
     }
 
     fn step_done(&mut self, engine: &mut ServerEngine) {
-        if engine.batch_bytes() > 0
-            && let Err(fault) = self.reserve(engine.batch_bytes())
-        {
-            engine.refuse_batch_responses(&RpcError::internal(fault.to_string()));
+        if engine.batch_bytes() != self.batch_bytes {
+            self.batch_bytes = engine.batch_bytes();
+            if let Err(fault) = self.reserve(0) {
+                engine.refuse_batch_responses(&RpcError::internal(fault.to_string()));
+                self.batch_bytes = engine.batch_bytes();
+            }
         }
         self.observed.negotiated(|| engine.peer().map(|peer| peer.rules().revision));
         if std::mem::take(&mut self.idle) {
@@ -177,13 +181,14 @@ impl WriteQueue {
             freed: Arc::default(),
             stale: false,
             observed,
+            batch_bytes: 0,
             reserved: memory.reservation(),
         }
     }
 
     /// Reserves memory for so many bytes more than there are.
     fn reserve(&mut self, bytes: usize) -> Result<(), NoMemory> {
-        let wanted = (self.bytes + bytes).saturating_sub(UNRESERVED);
+        let wanted = (self.bytes + self.batch_bytes + bytes).saturating_sub(UNRESERVED);
         if wanted > self.reserved.bytes() { self.reserved.try_resize(wanted) } else { Ok(()) }
     }
 
@@ -195,7 +200,7 @@ impl WriteQueue {
         }
         let was_full = self.bytes >= HIGH_WATER;
         self.bytes = writer.pending();
-        let kept = self.bytes.saturating_sub(UNRESERVED);
+        let kept = (self.bytes + self.batch_bytes).saturating_sub(UNRESERVED);
         if kept < self.reserved.bytes() {
             self.reserved.shrink(self.reserved.bytes() - kept);
         }

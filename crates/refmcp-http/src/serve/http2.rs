@@ -19,7 +19,9 @@ use parking_lot::Mutex;
 use refmcp_server::transport::memory_budget::{MemoryAccount, MemoryReservation, NoMemory};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::options::Options;
+use crate::access::caller::Client;
+use crate::endpoint::EndpointState;
+use crate::refusal::Refusal;
 
 /// Requests at once on one connection.
 const MAX_STREAMS: u32 = 256;
@@ -36,8 +38,11 @@ const REQUEST_BYTES: usize = 8 << 10;
 /// Bytes of a response that h2 gets at once. It keeps them until the client has taken them.
 const PART: usize = 16 << 10;
 
-pub(super) fn builder(options: &Options) -> http2::Builder<StreamExecutor> {
-    let mut builder = http2::Builder::new(StreamExecutor { write_timeout: options.write_timeout });
+pub(super) fn builder(endpoint: &Arc<EndpointState>, client: Client) -> http2::Builder<StreamExecutor> {
+    let (options, endpoint) = (&endpoint.options, endpoint.clone());
+    let write_timeout = options.write_timeout;
+    let stalled = Arc::new(move || endpoint.refused(client, None, None, &Refusal::unread()));
+    let mut builder = http2::Builder::new(StreamExecutor { write_timeout, stalled });
     builder
         .timer(TokioTimer::new())
         .keep_alive_interval(PING_INTERVAL)
@@ -72,9 +77,11 @@ tokio::task_local! {
 struct Reading(Arc<Mutex<Option<Instant>>>);
 
 /// Runs each stream as a task that ends when its client takes nothing for too long, which resets the stream.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct StreamExecutor {
     write_timeout: Duration,
+    /// Reports a stream that is reset.
+    stalled: Arc<dyn Fn() + Send + Sync>,
 }
 
 impl<F> hyper::rt::Executor<F> for StreamExecutor
@@ -84,9 +91,8 @@ where
 {
     fn execute(&self, stream: F) {
         let reading = Reading::default();
-        let (write_timeout, timer) = (self.write_timeout, None);
-        let stream =
-            UntilStalled { stream: Box::pin(stream), reading: reading.clone(), write_timeout, timer };
+        let (executor, timer) = (self.clone(), None);
+        let stream = UntilStalled { stream: Box::pin(stream), reading: reading.clone(), executor, timer };
         tokio::spawn(STREAM.scope(reading, stream));
     }
 }
@@ -94,7 +100,7 @@ where
 struct UntilStalled<F> {
     stream: Pin<Box<F>>,
     reading: Reading,
-    write_timeout: Duration,
+    executor: StreamExecutor,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
@@ -106,14 +112,12 @@ impl<F: Future> Future for UntilStalled<F> {
             return Poll::Ready(());
         }
         let Some(since) = *self.reading.0.lock() else { return Poll::Pending };
-        let due = since + self.write_timeout;
+        let due = since + self.executor.write_timeout;
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(due)));
         if timer.deadline() != due {
             timer.as_mut().reset(due);
         }
-        timer.as_mut().poll(context).map(|()| {
-            tracing::info!(target: "refmcp::http", "an HTTP/2 stream is reset: its client takes nothing");
-        })
+        timer.as_mut().poll(context).map(|()| (self.executor.stalled)())
     }
 }
 
@@ -184,6 +188,8 @@ mod tests {
     use http_body_util::BodyExt as _;
     use hyper::rt::Executor as _;
     use refmcp_server::transport::memory_budget::MemoryBudget;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use tokio::sync::oneshot;
 
     use super::*;
@@ -208,7 +214,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_ends_when_its_client_takes_nothing() {
-        let executor = StreamExecutor { write_timeout: Duration::from_secs(60) };
+        let resets = Arc::new(AtomicUsize::new(0));
+        let counted = resets.clone();
+        let stalled = Arc::new(move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+        });
+        let executor = StreamExecutor { write_timeout: Duration::from_secs(60), stalled };
         let (ended, has_ended) = oneshot::channel::<()>();
         let began = Instant::now();
         executor.execute(async move {
@@ -222,6 +233,6 @@ mod tests {
             drop(ended);
         });
         assert!(has_ended.await.is_err(), "the stream was dropped");
-        assert_eq!(began.elapsed().as_secs(), 160);
+        assert_eq!((began.elapsed().as_secs(), resets.load(Ordering::SeqCst)), (160, 1));
     }
 }

@@ -1,9 +1,11 @@
-//! Clients that speak no HTTP, or no TLS where it is wanted, or too slowly. They never reach a route; they are counted and
-//! logged as other refusals are.
+//! Clients that speak no HTTP, or no TLS where it is wanted, or speak or read too slowly. What they do is seen outside of
+//! routes; it is counted and logged as other refusals are.
 
 use std::error::Error as _;
+use std::io;
 
 use axum::http::StatusCode;
+use refmcp_server::transport::NoMemory;
 
 use crate::access::caller::Client;
 use crate::endpoint::EndpointState;
@@ -22,6 +24,14 @@ impl EndpointState {
         {
             let refusal = Refusal::bad_request(Reason::Malformed, format!("HTTP/2: {fault}"));
             return self.refused(client, None, None, &refusal);
+        }
+        let io = fault.source().and_then(|source| source.downcast_ref::<io::Error>());
+        match io.map(io::Error::kind) {
+            Some(io::ErrorKind::TimedOut) => return self.refused(client, None, None, &Refusal::unread()),
+            Some(io::ErrorKind::QuotaExceeded) => {
+                return self.refused(client, None, None, &Refusal::no_memory(NoMemory::Share));
+            }
+            _ => {}
         }
         if !fault.is_parse() {
             return;

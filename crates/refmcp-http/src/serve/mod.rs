@@ -306,7 +306,7 @@ impl Endpoint {
         memory: &MemoryAccount,
         signals: StopSignals,
     ) -> hyper::Result<()> {
-        let builder = http2::builder(&self.inner.options);
+        let builder = http2::builder(&self.inner, client);
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let (endpoint, memory) = (self.clone(), memory.clone());
             Box::pin(

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use refmcp_transport::{ConnectionEnd, MemoryBudget};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 
@@ -72,4 +73,37 @@ async fn calls_that_talk_on_other_threads_wait_as_well() {
         still = if now == last && now > 0 { still + 1 } else { 0 };
         last = now;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn responses_beyond_the_memory_budget_are_errors() {
+    let budget = MemoryBudget::new(200_000);
+    let mut peer = Peer::with_memory(256, None, &budget).await;
+    for id in 0..10 {
+        peer.call(id, "task", json!({ "bytes": 40_000 })).await;
+    }
+    idle().await;
+    assert!((40_000..=200_000).contains(&budget.held()), "{}", budget.held());
+    let mut refused = 0;
+    for _ in 0..10 {
+        let response = peer.read().await.unwrap();
+        if let Some(why) = response["error"]["message"].as_str() {
+            assert!(why.contains("too many bytes are held for this client"), "{why}");
+            refused += 1;
+        }
+    }
+    assert!((1..10).contains(&refused), "{refused}");
+    assert_eq!(budget.held(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_without_end_beyond_the_memory_budget_ends_the_connection() {
+    let budget = MemoryBudget::new(200_000);
+    let mut peer = Peer::with_memory(256, None, &budget).await;
+    let endless = vec![b'x'; 300_000];
+    let writing = peer.input.write_all(&endless);
+    // It is not read to its end.
+    let _ = tokio::time::timeout(Duration::from_secs(1), writing).await;
+    assert_eq!(peer.driven.await.unwrap().unwrap(), ConnectionEnd::NoMemory);
+    assert_eq!(budget.held(), 0);
 }

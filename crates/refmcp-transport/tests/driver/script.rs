@@ -16,7 +16,7 @@ use refmcp_testkit::messages::initialize_params;
 use refmcp_transport::changes::ChangeSender;
 use refmcp_transport::pipe::{LineReader, LineWriter};
 use refmcp_transport::{
-    CallService, Cancellation, ConnectionEnd, Driver, DriverOptions, EngineHandle, RunningCall,
+    CallService, Cancellation, ConnectionEnd, Driver, DriverOptions, EngineHandle, MemoryBudget, RunningCall,
 };
 use serde_json::{Value, json};
 use tokio::io::{
@@ -141,6 +141,10 @@ impl Peer {
     }
 
     pub(crate) async fn with(width: usize, handlers: Option<Handle>) -> Self {
+        Self::with_memory(width, handlers, &MemoryBudget::default()).await
+    }
+
+    pub(crate) async fn with_memory(width: usize, handlers: Option<Handle>, memory: &MemoryBudget) -> Self {
         let (near, far) = duplex(width);
         let (read, write) = split(near);
         let engine = ServerEngine::new(Arc::new(full_config()), None);
@@ -148,7 +152,8 @@ impl Peer {
         let gate = script.gate.clone();
         let pipe = (LineReader::new(read, 1 << 20), LineWriter::new(write));
         let (feed, grace) = (Some(hub.subscribe()), Duration::from_secs(10));
-        let options = DriverOptions { feed, grace, handlers, ..DriverOptions::default() };
+        let memory = memory.account();
+        let options = DriverOptions { feed, grace, handlers, memory, ..DriverOptions::default() };
         let driver = Driver::new(pipe, engine, script, options);
         let (handle, stop) = (driver.handle(), CancellationToken::new());
         let driven = tokio::spawn(driver.run(stop.clone()));
