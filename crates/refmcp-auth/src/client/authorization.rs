@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use url::Url;
 
-use super::discovery::{AuthTarget, AuthorizationServer};
+use super::discovery::AuthTarget;
 use super::flow_step::excerpt;
 use super::request::{DpopPolicy, FlowRequest, GrantKind, StoredState};
 use super::{FlowError, FlowErrorKind};
@@ -37,7 +37,7 @@ pub(crate) fn choose_scopes(
     flow_request: &FlowRequest,
     stored: &StoredState,
     target: &AuthTarget,
-    server: &AuthorizationServer,
+    server: &ServerMetadata,
 ) -> (Scopes, &'static str) {
     let refusal = flow_request.challenge.as_ref();
     let challenged = refusal.and_then(|refusal| refusal.get("scope")).map(Scopes::parse_leniently);
@@ -62,8 +62,8 @@ pub(crate) fn choose_scopes(
 }
 
 /// Adds `offline_access` where the authorization server supports it, and only there.
-fn with_offline_access(scopes: &Scopes, flow_request: &FlowRequest, server: &AuthorizationServer) -> Scopes {
-    let listed = ServerMetadata::lists(server.metadata.scopes_supported.as_ref(), OFFLINE);
+fn with_offline_access(scopes: &Scopes, flow_request: &FlowRequest, server: &ServerMetadata) -> Scopes {
+    let listed = ServerMetadata::lists(server.scopes_supported.as_ref(), OFFLINE);
     let may = listed
         && flow_request.offline_access
         && matches!(flow_request.grant_kind, GrantKind::AuthorizationCode { .. });
@@ -92,23 +92,23 @@ pub(crate) fn uses_dpop(flow_request: &FlowRequest, target: &AuthTarget) -> bool
 pub(crate) fn dpop_key(
     flow_request: &FlowRequest,
     target: &AuthTarget,
-    server: &AuthorizationServer,
+    server: &ServerMetadata,
 ) -> Result<Option<Arc<PrivateKey>>, FlowError> {
     if !uses_dpop(flow_request, target) {
         return Ok(None);
     }
     let key = PrivateKey::generate().map_err(FlowError::crypto)?;
-    let listed = server.metadata.dpop_signing_alg_values_supported.as_ref();
+    let listed = server.dpop_signing_alg_values_supported.as_ref();
     if listed.is_some() && !ServerMetadata::lists(listed, key.algorithm().name()) {
         let why = format!("it takes no proofs of possession signed by {}", key.algorithm());
-        return Err(FlowError::client_authentication(server.issuer(), why));
+        return Err(FlowError::client_authentication(&server.issuer, why));
     }
     Ok(Some(Arc::new(key)))
 }
 
 /// Builds the authorization URL.
 pub(crate) fn authorization_request(
-    server: &AuthorizationServer,
+    server: &ServerMetadata,
     resource: &str,
     redirect_uri: Url,
     client_id: Option<&str>,
@@ -136,14 +136,14 @@ pub(crate) fn authorization_request(
     if let Some(key) = key {
         parameters.push(("dpop_jkt", key.public().thumbprint().map_err(FlowError::crypto)?));
     }
-    let mut url = server.authorization_endpoint()?;
+    let mut url = server.authorization_url()?;
     // Parameters of the endpoint's own URL stay, unless the request sets them.
     let own: Vec<(String, String)> = url.query_pairs().into_owned().collect();
     let own = own.into_iter().filter(|(name, _)| !parameters.iter().any(|(ours, _)| ours == name));
     let own: Vec<(String, String)> = own.collect();
     url.query_pairs_mut().clear().extend_pairs(own).extend_pairs(&parameters);
-    let tells = server.metadata.authorization_response_iss_parameter_supported == Some(true);
-    let issuer = server.issuer().to_owned();
+    let tells = server.authorization_response_iss_parameter_supported == Some(true);
+    let issuer = server.issuer.clone();
     Ok((PendingAuthorization { state, verifier, issuer, tells, redirect_uri }, url))
 }
 

@@ -7,7 +7,6 @@ use http::header::AUTHORIZATION;
 use serde_json::json;
 use url::Url;
 
-use super::discovery::AuthorizationServer;
 use super::flow_step::excerpt;
 use super::registration::is_bound;
 use super::{
@@ -159,15 +158,15 @@ impl OAuthClient {
     }
 
     /// Checks that the authorization server accepts the algorithm of the client's key.
-    pub(crate) fn check_algorithm(&self, server: &AuthorizationServer) -> Result<(), FlowError> {
-        let listed = server.metadata.token_endpoint_auth_signing_alg_values_supported.as_ref();
+    pub(crate) fn check_algorithm(&self, server: &ServerMetadata) -> Result<(), FlowError> {
+        let listed = server.token_endpoint_auth_signing_alg_values_supported.as_ref();
         match (&self.key, listed) {
             (Some(key), Some(listed))
                 if self.method == AuthMethod::PrivateKey
                     && !ServerMetadata::lists(Some(listed), key.algorithm().name()) =>
             {
                 let why = format!("it takes no signatures by {}", key.algorithm());
-                Err(FlowError::client_authentication(server.issuer(), why))
+                Err(FlowError::client_authentication(&server.issuer, why))
             }
             _ => Ok(()),
         }
@@ -202,19 +201,19 @@ fn method(listed: Option<&Vec<String>>, has_secret: bool, has_key: bool) -> Auth
 pub(crate) fn choose<'a>(
     flow_request: &'a FlowRequest,
     stored: &StoredState,
-    server: &AuthorizationServer,
+    server: &ServerMetadata,
     bound: bool,
     now: Seconds,
 ) -> Result<ClientChoice<'a>, FlowError> {
     let FlowRequest { identity, grant_kind, .. } = flow_request;
-    let (issuer, metadata) = (server.issuer(), &server.metadata);
+    let issuer = server.issuer.as_str();
     let unknown = |why: &str| {
         let message = format!("the authorization server {issuer} does not know this client: {why}");
         FlowError::new(FlowErrorKind::NoClientIdentity, message)
     };
     if let Some(client) = &identity.registered {
         check_owner(client, stored, issuer)?;
-        let client = OAuthClient::pre_registered(client, metadata);
+        let client = OAuthClient::pre_registered(client, server);
         client.check_algorithm(server)?;
         return Ok(ClientChoice::Existing(client, "it was registered beforehand"));
     }
@@ -227,7 +226,7 @@ pub(crate) fn choose<'a>(
         };
     };
     if let Some(document) = &identity.document
-        && metadata.client_id_metadata_document_supported == Some(true)
+        && server.client_id_metadata_document_supported == Some(true)
     {
         if document.scheme() != "https" || document.path() == "/" {
             return Err(unknown("the URL of our own document is not https with a path"));
@@ -238,10 +237,10 @@ pub(crate) fn choose<'a>(
     // A registration for DPoP-bound tokens is of no use for others.
     let fits = |one: &&ClientRegistration| is_good(one, redirect_uri, now) && (bound || !is_bound(one));
     if let Some(registered) = stored.registrations.get(issuer).filter(fits) {
-        let client = OAuthClient::registered(registered, metadata);
+        let client = OAuthClient::registered(registered, server);
         return Ok(ClientChoice::Existing(client, "it registered here earlier"));
     }
-    match (server.registration_endpoint()?, &identity.dynamic) {
+    match (server.registration_url()?, &identity.dynamic) {
         (Some(endpoint), Some(about)) => Ok(ClientChoice::Register { endpoint, about, redirect_uri }),
         (Some(_), None) => Err(unknown("it would register this client, which was not to be done")),
         (None, _) if identity.document.is_some() => {

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use url::Url;
 
 use super::authorization::{MAX_SCOPE_BYTES, authorization_request, choose_scopes, dpop_key, uses_dpop};
-use super::discovery::{
-    AuthTarget, AuthorizationServer, checked_url, discover_resource, discover_server, insecure,
-};
+use super::discovery::{AuthTarget, checked_url, discover_resource, discover_server, insecure};
 use super::flow::FlowIo;
 use super::flow_step::{FlowStep, excerpt, redacted_url};
 use super::identity::{ClientChoice, Form, OAuthClient, choose};
@@ -18,7 +16,7 @@ use super::{
     StoreUpdate, StoredState, TokenSet, UnauthorizedResponse,
 };
 use crate::jose::PrivateKey;
-use crate::metadata::OAuthError;
+use crate::metadata::{OAuthError, ServerMetadata};
 use crate::pkce;
 use crate::random::random_token;
 use crate::scope::Scopes;
@@ -33,7 +31,7 @@ pub(crate) async fn login(
     let mut target = discover_resource(&io, &mut flow_request, &stored).await?;
     let what = "the authorization server's metadata";
     let server = discover_server(&io, what, &target.issuer, target.alone, &flow_request).await?;
-    server.issuer().clone_into(&mut target.issuer);
+    target.issuer.clone_from(&server.issuer);
     let mut login = Login { io, flow_request, stored, target, server, registered: false, answered: false };
     let mut tokens = login.refresh_stored().await?;
     while tokens.is_none() {
@@ -70,7 +68,7 @@ struct Login {
     flow_request: FlowRequest,
     stored: StoredState,
     target: AuthTarget,
-    server: AuthorizationServer,
+    server: ServerMetadata,
     /// True after a registration in this flow; a flow registers once.
     registered: bool,
     /// True after the token endpoint has confirmed or rejected the client in this flow.
@@ -81,7 +79,7 @@ impl Login {
     /// Refreshes the stored tokens. None means that a new login is needed.
     async fn refresh_stored(&mut self) -> Result<Option<TokenSet>, FlowError> {
         let Some(mut grant) = self.refreshable_tokens() else { return Ok(None) };
-        grant.token_endpoint = self.server.token_endpoint()?;
+        grant.token_endpoint = self.server.token_url()?;
         let mut token_request = token_request::refresh_request(&grant, &self.flow_request.identity)?;
         match token_request.send(&self.io).await? {
             Ok(tokens) => token_request.renewed(tokens, grant, self.io.now()).map(Some),
@@ -152,7 +150,7 @@ impl Login {
                         register(&self.io, &endpoint, &self.server, about, redirect_uri, &scopes, bound)
                             .await?;
                     self.registered = true;
-                    let client = OAuthClient::registered(&registered, &self.server.metadata);
+                    let client = OAuthClient::registered(&registered, &self.server);
                     let (issuer, registered) = (self.target.issuer.clone(), Box::new(registered));
                     self.io.store(StoreUpdate::Registration { issuer, registered }).await?;
                     return Ok(client);
@@ -257,7 +255,7 @@ impl Login {
                 checked_url(issuer).map_err(|_| insecure(&excerpt(issuer)))?;
                 let what = "the identity provider's metadata";
                 let provider = discover_server(&self.io, what, issuer, false, &self.flow_request).await?;
-                provider.token_endpoint()?
+                provider.token_url()?
             }
         };
         let mut token_request =
@@ -313,7 +311,7 @@ impl Login {
         if let Some(update) = restore {
             self.io.store(update).await?;
         }
-        let code = code.map_err(|refusal| FlowError::authorization_denied(self.server.issuer(), &refusal))?;
+        let code = code.map_err(|refusal| FlowError::authorization_denied(&self.server.issuer, &refusal))?;
         let resource = &self.target.resource;
         let form = token_request::with_code(&code, &pending.verifier, &pending.redirect_uri, resource);
         self.request_tokens(client, form, asked, key, from_earlier).await
@@ -331,7 +329,7 @@ impl Login {
         let mut token_request = token_request(Some("a token"), &self.server, client, form, key)?;
         match token_request.send(&self.io).await? {
             Ok(tokens) => {
-                let revocation = self.server.revocation_endpoint();
+                let revocation = self.server.revocation_url();
                 let (resource, now) = (&self.target.resource, self.io.now());
                 token_request.grant(tokens, resource, &asked, revocation, now).map(Some)
             }

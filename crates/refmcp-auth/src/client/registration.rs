@@ -5,7 +5,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Response};
 use url::Url;
 
-use super::discovery::{AuthorizationServer, request};
+use super::discovery::request;
 use super::flow::FlowIo;
 use super::flow_step::{FlowStep, excerpt};
 use super::identity::AuthMethod;
@@ -29,7 +29,7 @@ pub(crate) fn is_bound(registered: &ClientRegistration) -> bool {
 pub(crate) async fn register(
     io: &FlowIo,
     endpoint: &Url,
-    server: &AuthorizationServer,
+    server: &ServerMetadata,
     about: &ClientMetadata,
     redirect_uri: &Url,
     scopes: &Scopes,
@@ -44,7 +44,7 @@ pub(crate) async fn register(
     let mut request = request(Method::POST, endpoint, Blame::AuthorizationServer, body.into())?;
     request.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let response = io.fetch(request, endpoint, Blame::AuthorizationServer).await;
-    let read = response.and_then(|response| read(&response, server.issuer(), redirect_uri, bound));
+    let read = response.and_then(|response| read(&response, &server.issuer, redirect_uri, bound));
     let came = match &read {
         Ok(registered) => format!("the client id is {}", excerpt(&registered.client_id)),
         Err(_) => "the registration failed".to_owned(),
@@ -56,7 +56,7 @@ pub(crate) async fn register(
 /// Completes the client metadata with what this flow needs.
 fn complete(
     about: &ClientMetadata,
-    server: &AuthorizationServer,
+    server: &ServerMetadata,
     redirect_uri: &Url,
     scopes: &Scopes,
 ) -> ClientMetadata {
@@ -66,7 +66,7 @@ fn complete(
     about.application_type.get_or_insert_with(|| (if native { "native" } else { "web" }).to_owned());
     about.grant_types.get_or_insert_with(|| vec!["authorization_code".into(), "refresh_token".into()]);
     about.response_types.get_or_insert_with(|| vec!["code".into()]);
-    about.token_endpoint_auth_method.get_or_insert_with(|| method(&server.metadata).name().to_owned());
+    about.token_endpoint_auth_method.get_or_insert_with(|| method(server).name().to_owned());
     if about.scope.is_none() && !scopes.is_empty() {
         about.scope = Some(scopes.to_string());
     }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::{Url, form_urlencoded};
 
-use super::discovery::{AuthTarget, AuthorizationServer, request};
+use super::discovery::{AuthTarget, request};
 use super::flow::FlowIo;
 use super::flow_step::{FlowStep, excerpt};
 use super::identity::{AuthMethod, Form, OAuthClient};
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::claims::Audience;
 use crate::jose::{PrivateKey, decode};
-use crate::metadata::{OAuthError, TokenResponse};
+use crate::metadata::{OAuthError, ServerMetadata, TokenResponse};
 use crate::scope::Scopes;
 use crate::secret::Secret;
 use crate::{Seconds, dpop};
@@ -243,12 +243,12 @@ const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 /// A token request to an authorization server.
 pub(crate) fn token_request(
     what: Option<&'static str>,
-    server: &AuthorizationServer,
+    server: &ServerMetadata,
     client: OAuthClient,
     form: Form,
     key: Option<Arc<PrivateKey>>,
 ) -> Result<TokenRequest, FlowError> {
-    let (issuer, endpoint) = (server.issuer().to_owned(), server.token_endpoint()?);
+    let (issuer, endpoint) = (server.issuer.clone(), server.token_url()?);
     Ok(TokenRequest { what, issuer, endpoint, client, form, key, nonce: None })
 }
 
@@ -280,16 +280,16 @@ pub(crate) fn with_assertion(assertion: &Secret, resource: &str, scopes: &Scopes
 pub(crate) fn check_audience(
     assertion: &Secret,
     client: Option<&PreRegistered>,
-    server: &AuthorizationServer,
+    server: &ServerMetadata,
 ) -> Result<(), FlowError> {
-    if client.and_then(|client| client.issuer.as_deref()) == Some(server.issuer()) {
+    if client.and_then(|client| client.issuer.as_deref()) == Some(&*server.issuer) {
         return Ok(());
     }
     let why = match audience(assertion.reveal()) {
         None => "it names no audience".to_owned(),
         Some(audience) => {
-            let endpoint = server.metadata.token_endpoint.as_deref();
-            if audience.iter().any(|name| name == server.issuer() || Some(name) == endpoint) {
+            let endpoint = server.token_endpoint.as_deref();
+            if audience.iter().any(|name| name == server.issuer || Some(name) == endpoint) {
                 return Ok(());
             }
             audience
@@ -300,7 +300,7 @@ pub(crate) fn check_audience(
     };
     let message = format!(
         "what vouches for this client is not sent to {}, the authorization server that the server names: {why}",
-        excerpt(server.issuer())
+        excerpt(&server.issuer)
     );
     Err(FlowError::new(FlowErrorKind::AssertionAudience, message))
 }
@@ -330,13 +330,13 @@ pub(crate) fn with_identity(
     enterprise: &EnterpriseIdp,
     endpoint: Url,
     target: &AuthTarget,
-    server: &AuthorizationServer,
+    server: &ServerMetadata,
     scopes: &Scopes,
 ) -> TokenRequest {
     let form = vec![
         ("grant_type", TOKEN_EXCHANGE.to_owned()),
         ("requested_token_type", ID_JAG.to_owned()),
-        ("audience", server.issuer().to_owned()),
+        ("audience", server.issuer.clone()),
         ("subject_token", enterprise.id_token.reveal().to_owned()),
         ("subject_token_type", ID_TOKEN.to_owned()),
     ];

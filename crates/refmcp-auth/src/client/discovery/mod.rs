@@ -6,7 +6,7 @@ mod server;
 
 use document::MetadataSearch;
 pub(crate) use resource::{AuthTarget, discover_resource, insecure};
-pub(crate) use server::{AuthorizationServer, discover_server};
+pub(crate) use server::discover_server;
 
 use bytes::Bytes;
 use http::header::ACCEPT;

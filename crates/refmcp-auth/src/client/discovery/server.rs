@@ -11,11 +11,6 @@ use crate::metadata::ServerMetadata;
 use crate::pkce::S256;
 use crate::uri::server_metadata;
 
-/// Checked authorization server metadata.
-pub(crate) struct AuthorizationServer {
-    pub(crate) metadata: ServerMetadata,
-}
-
 /// Finds and checks the metadata of an authorization server. A server that is `alone`, taken for its own authorization
 /// server, may have none.
 pub(crate) async fn discover_server(
@@ -24,7 +19,7 @@ pub(crate) async fn discover_server(
     issuer: &str,
     alone: bool,
     flow_request: &FlowRequest,
-) -> Result<AuthorizationServer, FlowError> {
+) -> Result<ServerMetadata, FlowError> {
     let places = places(issuer, flow_request)?;
     let search = MetadataSearch { io, what, whose: Blame::AuthorizationServer, flow_request };
     let (metadata, url) = match search.find(places).await? {
@@ -43,7 +38,7 @@ pub(crate) async fn discover_server(
     };
     let server = read_server(metadata, &url, issuer, alone, &flow_request.grant_kind);
     let came = match &server {
-        Ok(server) => format!("it is {} and can be used", server.issuer()),
+        Ok(server) => format!("it is {} and can be used", server.issuer),
         Err(_) => UNUSABLE.to_owned(),
     };
     io.step(search.step(&url, came));
@@ -70,7 +65,7 @@ fn read_server(
     issuer: &str,
     alone: bool,
     grant_kind: &GrantKind,
-) -> Result<AuthorizationServer, FlowError> {
+) -> Result<ServerMetadata, FlowError> {
     // A fallback to the server's origin has no configured issuer, so a trailing slash may differ.
     let same = metadata.issuer == issuer || (alone && metadata.issuer.strip_suffix('/') == Some(issuer));
     if !same {
@@ -79,63 +74,56 @@ fn read_server(
             format!("the metadata at {url} is of the authorization server {named:?} and not of {issuer:?}");
         return Err(FlowError::new(FlowErrorKind::IssuerMismatch, message));
     }
-    let server = AuthorizationServer { metadata };
-    server.token_endpoint()?;
+    metadata.token_url()?;
     if matches!(grant_kind, GrantKind::AuthorizationCode { .. }) {
-        if !ServerMetadata::lists(server.metadata.code_challenge_methods_supported.as_ref(), S256) {
+        if !ServerMetadata::lists(metadata.code_challenge_methods_supported.as_ref(), S256) {
             let message =
-                format!("the authorization server {} does not announce PKCE with S256", server.issuer());
+                format!("the authorization server {} does not announce PKCE with S256", metadata.issuer);
             return Err(FlowError::new(FlowErrorKind::PkceUnsupported, message));
         }
-        server.authorization_endpoint()?;
+        metadata.authorization_url()?;
     }
-    Ok(server)
+    Ok(metadata)
 }
 
 /// Default endpoints of a server without metadata (revision 2025-03-26).
-fn legacy_server(issuer: &str) -> AuthorizationServer {
+fn legacy_server(issuer: &str) -> ServerMetadata {
     let endpoint = |path: &str| Some(format!("{issuer}{path}"));
-    let metadata = ServerMetadata {
+    ServerMetadata {
         issuer: issuer.to_owned(),
         authorization_endpoint: endpoint("/authorize"),
         token_endpoint: endpoint("/token"),
         registration_endpoint: endpoint("/register"),
         ..ServerMetadata::default()
-    };
-    AuthorizationServer { metadata }
+    }
 }
 
-impl AuthorizationServer {
-    /// The issuer.
-    pub(crate) fn issuer(&self) -> &str {
-        &self.metadata.issuer
+impl ServerMetadata {
+    /// The authorization endpoint, checked.
+    pub(crate) fn authorization_url(&self) -> Result<Url, FlowError> {
+        self.endpoint("authorization endpoint", self.authorization_endpoint.as_deref())
     }
 
-    /// The authorization endpoint.
-    pub(crate) fn authorization_endpoint(&self) -> Result<Url, FlowError> {
-        self.endpoint("authorization endpoint", self.metadata.authorization_endpoint.as_deref())
-    }
-
-    /// The token endpoint.
-    pub(crate) fn token_endpoint(&self) -> Result<Url, FlowError> {
-        self.endpoint("token endpoint", self.metadata.token_endpoint.as_deref())
+    /// The token endpoint, checked.
+    pub(crate) fn token_url(&self) -> Result<Url, FlowError> {
+        self.endpoint("token endpoint", self.token_endpoint.as_deref())
     }
 
     /// The registration endpoint, if there is one.
-    pub(crate) fn registration_endpoint(&self) -> Result<Option<Url>, FlowError> {
-        let named = self.metadata.registration_endpoint.as_deref();
+    pub(crate) fn registration_url(&self) -> Result<Option<Url>, FlowError> {
+        let named = self.registration_endpoint.as_deref();
         named.map(|named| self.endpoint("registration endpoint", Some(named))).transpose()
     }
 
     /// The revocation endpoint, if there is a usable one.
-    pub(crate) fn revocation_endpoint(&self) -> Option<Url> {
-        self.metadata.revocation_endpoint.as_deref().and_then(|named| checked_url(named).ok())
+    pub(crate) fn revocation_url(&self) -> Option<Url> {
+        self.revocation_endpoint.as_deref().and_then(|named| checked_url(named).ok())
     }
 
     fn endpoint(&self, what: &'static str, named: Option<&str>) -> Result<Url, FlowError> {
         let url = named.ok_or("it has none").and_then(checked_url);
         url.map_err(|why| {
-            let issuer = self.issuer();
+            let issuer = &self.issuer;
             let message = format!("the {what} of the authorization server {issuer} cannot be used: {why}");
             FlowError::new(FlowErrorKind::InvalidEndpoint, message)
         })
