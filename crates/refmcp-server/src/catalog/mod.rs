@@ -7,7 +7,6 @@ macro_rules! item {
             $(item!(@ $setter);)*
 
             /// Adds an icon.
-            #[must_use]
             pub fn icon(mut self, icon: refmcp_proto::model::Icon) -> Self {
                 self.definition.icons.get_or_insert_default().push(icon);
                 self
@@ -25,7 +24,6 @@ macro_rules! item {
     (@ mime_type) => { item!(@ mime_type, "Sets the media type of the content."); };
     (@ $member:ident, $about:literal) => {
         #[doc = $about]
-        #[must_use]
         pub fn $member(mut self, $member: impl Into<String>) -> Self {
             self.definition.$member = Some($member.into());
             self
@@ -33,7 +31,6 @@ macro_rules! item {
     };
     (@ annotations) => {
         /// Sets for whom it is, how important, how old.
-        #[must_use]
         pub fn annotations(mut self, annotations: refmcp_proto::model::Annotations) -> Self {
             self.definition.annotations = Some(annotations);
             self
@@ -41,13 +38,12 @@ macro_rules! item {
     };
     (@ complete) => {
         /// Completes values of an argument.
-        #[must_use]
         pub fn complete<F, Fut>(mut self, argument: impl Into<String>, suggest: F) -> Self
         where
             F: Fn(Call, CompletionRequest) -> Fut + Send + Sync + 'static,
             Fut: Future<Output = Vec<String>> + Send + 'static,
         {
-            self.completers.insert(argument.into(), Completer::new(suggest));
+            self.completers.insert(argument.into(), Arc::new(move |call, request| Box::pin(suggest(call, request))));
             self
         }
     };

@@ -5,14 +5,16 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use refmcp_proto::model::{self, GetPromptResult, PromptArgument, PromptMessage};
+use refmcp_proto::model::{self, GetPromptResult, PromptArgument};
 
 use crate::call::Call;
 use crate::error::CallError;
 
 type Work = Pin<Box<dyn Future<Output = Result<GetPromptResult, CallError>> + Send>>;
-type Suggest =
-    dyn Fn(Call, CompletionRequest) -> Pin<Box<dyn Future<Output = Vec<String>> + Send>> + Send + Sync;
+
+/// A function that proposes values of an argument.
+pub(crate) type Completer =
+    Arc<dyn Fn(Call, CompletionRequest) -> Pin<Box<dyn Future<Output = Vec<String>> + Send>> + Send + Sync>;
 
 /// The arguments of a prompt.
 pub type PromptArguments = BTreeMap<String, String>;
@@ -35,24 +37,6 @@ impl CompletionRequest {
     }
 }
 
-/// Completes the values of an argument.
-#[derive(Clone)]
-pub(crate) struct Completer(Arc<Suggest>);
-
-impl Completer {
-    pub(crate) fn new<F, Fut>(suggest: F) -> Self
-    where
-        F: Fn(Call, CompletionRequest) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Vec<String>> + Send + 'static,
-    {
-        Self(Arc::new(move |call, completing| Box::pin(suggest(call, completing))))
-    }
-
-    pub(crate) async fn suggest(&self, call: Call, completing: CompletionRequest) -> Vec<String> {
-        (self.0)(call, completing).await
-    }
-}
-
 /// A prompt: what clients are told about it, and the function that fills it in.
 ///
 /// ```
@@ -66,6 +50,7 @@ impl Completer {
 /// # let _ = greet;
 /// ```
 #[derive(Clone)]
+#[must_use]
 pub struct Prompt {
     pub(crate) definition: model::Prompt,
     pub(crate) completers: BTreeMap<String, Completer>,
@@ -76,14 +61,14 @@ impl Prompt {
     /// A prompt by its name and the function that fills it in. Required arguments are there when it runs.
     pub fn new<O, F, Fut>(name: impl Into<String>, fill: F) -> Self
     where
-        O: Into<PromptOutput>,
+        O: Into<GetPromptResult>,
         F: Fn(Call, PromptArguments) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, CallError>> + Send + 'static,
     {
         let fill = Arc::new(fill);
         let work = move |call: Call, arguments: PromptArguments| -> Work {
             let fill = fill.clone();
-            Box::pin(async move { Ok(fill(call, arguments).await?.into().0) })
+            Box::pin(async move { Ok(fill(call, arguments).await?.into()) })
         };
         let definition = model::Prompt::new(name);
         Self { definition, completers: BTreeMap::new(), fill: Arc::new(work) }
@@ -95,19 +80,16 @@ impl Prompt {
     }
 
     /// Adds a required argument.
-    #[must_use]
     pub fn required(self, name: impl Into<String>, description: impl Into<String>) -> Self {
         self.argument(PromptArgument::new(name).description(description).required(true))
     }
 
     /// Adds an optional argument.
-    #[must_use]
     pub fn optional(self, name: impl Into<String>, description: impl Into<String>) -> Self {
         self.argument(PromptArgument::new(name).description(description).required(false))
     }
 
     /// Adds an argument with every detail.
-    #[must_use]
     pub fn argument(mut self, argument: PromptArgument) -> Self {
         self.definition.arguments.get_or_insert_default().push(argument);
         self
@@ -119,25 +101,3 @@ impl Prompt {
 }
 
 item!(Prompt: title, description, complete);
-
-/// What a prompt can return: one message, several, or a whole result.
-#[derive(Debug)]
-pub struct PromptOutput(GetPromptResult);
-
-impl From<PromptMessage> for PromptOutput {
-    fn from(message: PromptMessage) -> Self {
-        Self(GetPromptResult::new(vec![message]))
-    }
-}
-
-impl From<Vec<PromptMessage>> for PromptOutput {
-    fn from(messages: Vec<PromptMessage>) -> Self {
-        Self(GetPromptResult::new(messages))
-    }
-}
-
-impl From<GetPromptResult> for PromptOutput {
-    fn from(result: GetPromptResult) -> Self {
-        Self(result)
-    }
-}

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use refmcp_proto::model::{self, ReadResourceResult, ResourceContents};
+use refmcp_proto::model::{self, ReadResourceResult};
 use refmcp_proto::uri_template::{UriTemplate, UriTemplateError};
 
 use super::prompt::{Completer, CompletionRequest};
@@ -29,6 +29,7 @@ pub type TemplateValues = BTreeMap<String, String>;
 /// # let _ = motd;
 /// ```
 #[derive(Clone)]
+#[must_use]
 pub struct Resource {
     pub(crate) definition: model::Resource,
     read: Arc<dyn Fn(Call) -> Work + Send + Sync>,
@@ -38,7 +39,7 @@ impl Resource {
     /// A resource by its URI, its name, and the function that reads it.
     pub fn new<O, F, Fut>(uri: impl Into<String>, name: impl Into<String>, read: F) -> Self
     where
-        O: Into<ResourceOutput>,
+        O: Into<ReadResourceResult>,
         F: Fn(Call) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, CallError>> + Send + 'static,
     {
@@ -48,14 +49,14 @@ impl Resource {
     /// The same with a whole definition.
     pub fn with<O, F, Fut>(definition: model::Resource, read: F) -> Self
     where
-        O: Into<ResourceOutput>,
+        O: Into<ReadResourceResult>,
         F: Fn(Call) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, CallError>> + Send + 'static,
     {
         let read = Arc::new(read);
         let work = move |call: Call| -> Work {
             let read = read.clone();
-            Box::pin(async move { Ok(read(call).await?.into().0) })
+            Box::pin(async move { Ok(read(call).await?.into()) })
         };
         Self { definition, read: Arc::new(work) }
     }
@@ -67,6 +68,7 @@ impl Resource {
 
 /// A resource template: a URI template, and the function that reads the resources that match it.
 #[derive(Clone)]
+#[must_use]
 pub struct ResourceTemplate {
     pub(crate) definition: model::ResourceTemplate,
     pub(crate) pattern: UriTemplate,
@@ -82,7 +84,7 @@ impl ResourceTemplate {
         read: F,
     ) -> Result<Self, UriTemplateError>
     where
-        O: Into<ResourceOutput>,
+        O: Into<ReadResourceResult>,
         F: Fn(Call, String, TemplateValues) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, CallError>> + Send + 'static,
     {
@@ -92,7 +94,7 @@ impl ResourceTemplate {
     /// The same with a whole definition.
     pub fn with<O, F, Fut>(definition: model::ResourceTemplate, read: F) -> Result<Self, UriTemplateError>
     where
-        O: Into<ResourceOutput>,
+        O: Into<ReadResourceResult>,
         F: Fn(Call, String, TemplateValues) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, CallError>> + Send + 'static,
     {
@@ -100,7 +102,7 @@ impl ResourceTemplate {
         let read = Arc::new(read);
         let work = move |call: Call, uri: String, values: TemplateValues| -> Work {
             let read = read.clone();
-            Box::pin(async move { Ok(read(call, uri, values).await?.into().0) })
+            Box::pin(async move { Ok(read(call, uri, values).await?.into()) })
         };
         Ok(Self { definition, pattern, completers: BTreeMap::new(), read: Arc::new(work) })
     }
@@ -115,7 +117,6 @@ item!(ResourceTemplate: title, description, mime_type, annotations, complete);
 
 impl Resource {
     /// Its size in bytes.
-    #[must_use]
     pub fn size(mut self, size: u64) -> Self {
         self.definition.size = Some(size);
         self
@@ -132,27 +133,5 @@ impl Resource {
             definition
         };
         without_content(self) == without_content(other)
-    }
-}
-
-/// What a resource can return: contents, several of them, or a whole result.
-#[derive(Debug)]
-pub struct ResourceOutput(ReadResourceResult);
-
-impl From<ResourceContents> for ResourceOutput {
-    fn from(contents: ResourceContents) -> Self {
-        Self(ReadResourceResult::new(vec![contents]))
-    }
-}
-
-impl From<Vec<ResourceContents>> for ResourceOutput {
-    fn from(contents: Vec<ResourceContents>) -> Self {
-        Self(ReadResourceResult::new(contents))
-    }
-}
-
-impl From<ReadResourceResult> for ResourceOutput {
-    fn from(result: ReadResourceResult) -> Self {
-        Self(result)
     }
 }

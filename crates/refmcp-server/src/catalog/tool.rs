@@ -39,6 +39,7 @@ type Run = dyn Fn(Call, Arc<Tool>, Value) -> Work + Send + Sync;
 /// # let _ = tool;
 /// ```
 #[derive(Clone)]
+#[must_use]
 pub struct Tool {
     pub(crate) definition: model::Tool,
     pub(crate) inline: bool,
@@ -89,25 +90,21 @@ impl Tool {
     }
 
     /// The tool changes nothing.
-    #[must_use]
     pub fn read_only(self) -> Self {
         self.annotate(|hints| hints.read_only(true))
     }
 
     /// The tool may destroy something.
-    #[must_use]
     pub fn destructive(self) -> Self {
         self.annotate(|hints| hints.destructive(true))
     }
 
     /// Calling it twice with the same arguments does no more than calling it once.
-    #[must_use]
     pub fn idempotent(self) -> Self {
         self.annotate(|hints| hints.idempotent(true))
     }
 
     /// Changes what is said about the tool's behaviour.
-    #[must_use]
     pub fn annotate(mut self, change: impl FnOnce(ToolAnnotations) -> ToolAnnotations) -> Self {
         let hints = self.definition.annotations.take().unwrap_or_default();
         self.definition.annotations = Some(change(hints));
@@ -115,21 +112,18 @@ impl Tool {
     }
 
     /// More about the tool, for programs.
-    #[must_use]
     pub fn meta(mut self, meta: Meta) -> Self {
         self.definition.meta = Some(meta);
         self
     }
 
     /// Another schema for the arguments than the type's. One without `properties` gets an empty object of them.
-    #[must_use]
     pub fn input_schema(mut self, schema: JsonObject) -> Self {
         self.definition.input_schema = with_properties(schema);
         self
     }
 
     /// Another schema for the structured output than the type's.
-    #[must_use]
     pub fn output_schema(mut self, schema: JsonObject) -> Self {
         self.definition.output_schema = Some(Arc::new(schema));
         self
@@ -137,14 +131,12 @@ impl Tool {
 
     /// The tool is done at once: it is run right where the request was read, which is several times faster. A tool
     /// that waits may say so too, it is moved away when it does; one that computes for long or blocks must not.
-    #[must_use]
     pub fn inline(mut self) -> Self {
         self.inline = true;
         self
     }
 
     /// The scopes that a client's token must have to call it. They are not checked where no token is required.
-    #[must_use]
     pub fn scopes(mut self, scopes: impl IntoIterator<Item = impl Into<Arc<str>>>) -> Self {
         self.scopes = scopes.into_iter().map(Into::into).collect();
         self

@@ -8,9 +8,6 @@ use crate::call::Call;
 use crate::catalog::{Completer, CompletionRequest};
 use crate::error::CallError;
 
-/// Most suggestions of one result.
-const MAX_SUGGESTIONS: usize = 100;
-
 pub(super) fn complete(call: &Call) -> Result<PreparedCall, CallError> {
     let CompleteParams { reference, argument, context, .. } = params(call)?;
     let completer = find(call, &reference, &argument.name)?;
@@ -18,16 +15,10 @@ pub(super) fn complete(call: &Call) -> Result<PreparedCall, CallError> {
     let call = call.clone();
     Ok(PreparedCall::spawned(async move {
         let suggested = match completer {
-            Some(completer) => {
-                completer.suggest(call, CompletionRequest { value: argument.value, known }).await
-            }
+            Some(suggest) => suggest(call, CompletionRequest { value: argument.value, known }).await,
             None => Vec::new(),
         };
-        let total = suggested.len();
-        let mut completion = Completion::new(suggested.into_iter().take(MAX_SUGGESTIONS));
-        completion.total = u64::try_from(total).ok();
-        completion.has_more = Some(total > MAX_SUGGESTIONS);
-        Ok(CompleteResult::new(completion).into())
+        Ok(CompleteResult::new(Completion::new(suggested)).into())
     }))
 }
 

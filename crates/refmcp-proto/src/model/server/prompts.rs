@@ -115,3 +115,15 @@ impl GetPromptResult {
         self
     }
 }
+
+impl From<PromptMessage> for GetPromptResult {
+    fn from(message: PromptMessage) -> Self {
+        Self::new(vec![message])
+    }
+}
+
+impl From<Vec<PromptMessage>> for GetPromptResult {
+    fn from(messages: Vec<PromptMessage>) -> Self {
+        Self::new(messages)
+    }
+}

@@ -114,6 +114,12 @@ impl From<ResourceContents> for ReadResourceResult {
     }
 }
 
+impl From<Vec<ResourceContents>> for ReadResourceResult {
+    fn from(contents: Vec<ResourceContents>) -> Self {
+        Self::new(contents)
+    }
+}
+
 /// What was read at an address: text, or bytes in base64.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
