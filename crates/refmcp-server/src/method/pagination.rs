@@ -11,20 +11,21 @@ use crate::catalog::{Catalog, OrderedMap};
 use crate::error::CallError;
 
 /// Prepares a call of a method that lists.
-pub(super) fn list<T: Send + Sync + 'static>(
+pub(super) fn list<T: Send + Sync + 'static, D: 'static>(
     call: &Call,
     items: fn(&Catalog) -> &OrderedMap<T>,
-    result: fn(Page<T>) -> ServerResult,
+    definition: fn(&T) -> D,
+    result: fn(Vec<D>, Option<String>) -> ServerResult,
 ) -> Result<PreparedCall, CallError> {
     let call = call.clone();
-    Ok(PreparedCall::inline(async move { Ok(result(page(&call, items)?)) }))
+    Ok(PreparedCall::inline(async move {
+        let (items, next_cursor) = page(&call, items)?;
+        Ok(result(items.iter().map(|(_, item)| definition(item)).collect(), next_cursor))
+    }))
 }
 
-/// One page of a list, and the cursor of the next.
-pub(super) struct Page<T> {
-    pub(super) items: Vec<Arc<T>>,
-    pub(super) next_cursor: Option<String>,
-}
+/// Items of a list with their positions, and the cursor of what follows them.
+type Page<T> = (Vec<(Position, Arc<T>)>, Option<String>);
 
 /// The position after which a page begins: in the list of the server (layer 0) or of the session (1).
 #[derive(Clone, Copy, Default)]
@@ -57,7 +58,7 @@ fn page<T>(call: &Call, list: fn(&Catalog) -> &OrderedMap<T>) -> Result<Page<T>,
     let next_cursor = items.last().filter(|_| more).map(|(last, _)| {
         call.server().sealer().seal(&purpose(call), format!("{}.{}", last.layer, last.place).as_bytes())
     });
-    Ok(Page { items: items.into_iter().map(|(_, item)| item).collect(), next_cursor })
+    Ok((items, next_cursor))
 }
 
 fn start(call: &Call) -> Result<Position, RpcError> {

@@ -14,10 +14,8 @@ pub(super) fn list(call: &Call) -> Result<PreparedCall, CallError> {
     pagination::list(
         call,
         |catalog| &catalog.prompts,
-        |page| {
-            let prompts = page.items.iter().map(|prompt| prompt.definition.clone()).collect();
-            ListPromptsResult { next_cursor: page.next_cursor, ..ListPromptsResult::new(prompts) }.into()
-        },
+        |prompt| prompt.definition.clone(),
+        |prompts, next_cursor| ListPromptsResult { next_cursor, ..ListPromptsResult::new(prompts) }.into(),
     )
 }
 

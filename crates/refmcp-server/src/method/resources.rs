@@ -16,10 +16,9 @@ pub(super) fn list(call: &Call) -> Result<PreparedCall, CallError> {
     pagination::list(
         call,
         |catalog| &catalog.resources,
-        |page| {
-            let resources = page.items.iter().map(|resource| resource.definition.clone()).collect();
-            ListResourcesResult { next_cursor: page.next_cursor, ..ListResourcesResult::new(resources) }
-                .into()
+        |resource| resource.definition.clone(),
+        |resources, next_cursor| {
+            ListResourcesResult { next_cursor, ..ListResourcesResult::new(resources) }.into()
         },
     )
 }
@@ -28,10 +27,9 @@ pub(super) fn list_templates(call: &Call) -> Result<PreparedCall, CallError> {
     pagination::list(
         call,
         |catalog| &catalog.templates,
-        |page| {
-            let templates = page.items.iter().map(|template| template.definition.clone()).collect();
-            let result = ListResourceTemplatesResult::new(templates);
-            ListResourceTemplatesResult { next_cursor: page.next_cursor, ..result }.into()
+        |template| template.definition.clone(),
+        |templates, next_cursor| {
+            ListResourceTemplatesResult { next_cursor, ..ListResourceTemplatesResult::new(templates) }.into()
         },
     )
 }

@@ -23,10 +23,8 @@ pub(super) fn list(call: &Call) -> Result<PreparedCall, CallError> {
     pagination::list(
         call,
         |catalog| &catalog.tools,
-        |page| {
-            let tools = page.items.iter().map(|tool| tool.definition.clone()).collect();
-            ListToolsResult { next_cursor: page.next_cursor, ..ListToolsResult::new(tools) }.into()
-        },
+        |tool| tool.definition.clone(),
+        |tools, next_cursor| ListToolsResult { next_cursor, ..ListToolsResult::new(tools) }.into(),
     )
 }
 
@@ -48,7 +46,7 @@ pub(super) fn call(call: &Call) -> Result<PreparedCall, CallError> {
         }
     };
     let found = find(call, &name);
-    let Found { tool, statistics } =
+    let (tool, statistics) =
         found.ok_or_else(|| RpcError::invalid_params(format!("unknown tool: {}", excerpt(&name))))?;
     let refuse = |error: RpcError| PreparedCall::refuse(error.into());
     if lacks(call.scopes(), &tool.scopes) {
@@ -79,20 +77,15 @@ fn found_members(call: &Call) -> Option<(&str, Option<&str>)> {
     (!name.contains('\\')).then_some((name, arguments))
 }
 
-/// A tool, and where its calls are counted.
-struct Found {
-    tool: Arc<Tool>,
-    statistics: Option<Arc<MethodStatistics>>,
-}
-
-fn find(call: &Call, name: &str) -> Option<Found> {
+fn find(call: &Call, name: &str) -> Option<(Arc<Tool>, Option<Arc<MethodStatistics>>)> {
     let own = call.session().and_then(|session| session.catalog()?.tools.get(name).cloned());
     if let Some(tool) = own {
         // Any client can add tools to its session, by any name.
-        return Some(Found { tool, statistics: None });
+        return Some((tool, None));
     }
     let tool = call.server().catalog().tools.get(name).cloned()?;
-    Some(Found { statistics: tool.statistics.clone(), tool })
+    let statistics = tool.statistics.clone();
+    Some((tool, statistics))
 }
 
 /// Validates the arguments against the `inputSchema`, and runs the tool. `Rules::bad_arguments` says what follows from
