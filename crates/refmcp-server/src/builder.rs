@@ -25,33 +25,23 @@ use crate::request_state::StateSealer;
 use crate::server::{Server, Settings};
 
 /// The parts of a server; [`build`](Self::build) makes it one.
-#[derive(Debug)]
 #[must_use = "a builder does nothing until it is built"]
 pub struct ServerBuilder {
     config: EngineConfig,
     catalog: Catalog,
     faults: Vec<String>,
     methods: HashMap<Arc<str>, CustomMethod>,
-    declares: Option<Declares>,
-    forward: Option<ForwardHandler>,
+    declares: Option<Declare>,
+    forward: Option<Box<dyn Forward>>,
     settings: Settings,
 }
 
-/// Changes to the declared capabilities.
-struct Declares(Box<dyn FnOnce(&mut ServerCapabilities) + Send + Sync>);
+/// Changes what the server declares.
+type Declare = Box<dyn FnOnce(&mut ServerCapabilities) + Send + Sync>;
 
-impl fmt::Debug for Declares {
+impl fmt::Debug for ServerBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Declares")
-    }
-}
-
-/// What serves the calls in place of the catalog.
-struct ForwardHandler(Box<dyn Forward>);
-
-impl fmt::Debug for ForwardHandler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ForwardHandler")
+        f.debug_struct("ServerBuilder").field("info", &self.config.server_info).finish_non_exhaustive()
     }
 }
 
@@ -157,7 +147,7 @@ impl ServerBuilder {
     /// [`capabilities`](Self::capabilities) declares what that server offers.
     pub fn forward(mut self, handler: impl Forward) -> Self {
         self.config.forwards = true;
-        self.forward = Some(ForwardHandler(Box::new(handler)));
+        self.forward = Some(Box::new(handler));
         self
     }
 
@@ -178,7 +168,7 @@ impl ServerBuilder {
         mut self,
         change: impl FnOnce(&mut ServerCapabilities) + Send + Sync + 'static,
     ) -> Self {
-        self.declares = Some(Declares(Box::new(change)));
+        self.declares = Some(Box::new(change));
         self
     }
 
@@ -270,7 +260,7 @@ impl ServerBuilder {
 
     /// Calls this with a record of every request when it has ended, also of those that need no handler, such as `ping`.
     pub fn on_call(mut self, on_call: impl Fn(&CallRecord<'_>) + Send + Sync + 'static) -> Self {
-        self.settings.on_call = Some(crate::server::OnCall(Arc::new(on_call)));
+        self.settings.on_call = Some(Arc::new(on_call));
         self
     }
 
@@ -297,8 +287,7 @@ impl ServerBuilder {
         }
         self.declare();
         self.config.custom_methods = self.methods.keys().cloned().collect();
-        let forward = self.forward.map(|ForwardHandler(forward)| forward);
-        Ok(Server::assemble(self.config, self.catalog, self.methods, forward, self.settings))
+        Ok(Server::assemble(self.config, self.catalog, self.methods, self.forward, self.settings))
     }
 
     /// Declares the capabilities of what is there. Lists can change at run time, so each declares `listChanged`.
@@ -322,7 +311,7 @@ impl ServerBuilder {
         if suggests {
             capabilities.completions = Some(JsonObject::new());
         }
-        if let Some(Declares(change)) = self.declares.take() {
+        if let Some(change) = self.declares.take() {
             change(capabilities);
         }
     }

@@ -34,7 +34,7 @@ pub struct Server {
 }
 
 /// A server, as seen by those who must not keep it alive.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct WeakServer {
     inner: Weak<Inner>,
 }
@@ -63,7 +63,7 @@ pub struct SessionParts {
 }
 
 /// Settings that are no business of an engine.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) page_size: usize,
     pub(crate) max_running: usize,
@@ -81,15 +81,8 @@ impl Default for Settings {
     }
 }
 
-/// The function that gets a record of every call.
-#[derive(Clone)]
-pub(crate) struct OnCall(pub(crate) Arc<dyn Fn(&CallRecord<'_>) + Send + Sync>);
-
-impl fmt::Debug for OnCall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnCall")
-    }
-}
+/// What hears of each call that has ended.
+type OnCall = Arc<dyn Fn(&CallRecord<'_>) + Send + Sync>;
 
 impl Server {
     pub(crate) fn assemble(
@@ -373,12 +366,6 @@ impl WeakServer {
     /// The server, if it is still there.
     pub fn upgrade(&self) -> Option<Server> {
         self.inner.upgrade().map(|inner| Server { inner })
-    }
-}
-
-impl fmt::Debug for WeakServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WeakServer")
     }
 }
 

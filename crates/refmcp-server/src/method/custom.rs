@@ -1,6 +1,5 @@
 //! Methods beyond the protocol.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -25,12 +24,6 @@ impl CustomMethod {
         Fut: Future<Output = Result<JsonObject, CallError>> + Send + 'static,
     {
         Self(Arc::new(move |call, params| Box::pin(handler(call, params))))
-    }
-}
-
-impl fmt::Debug for CustomMethod {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CustomMethod")
     }
 }
 

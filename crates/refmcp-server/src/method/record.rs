@@ -84,7 +84,7 @@ fn tell(server: &Server, record: &CallRecord<'_>) {
     );
     if let Some(on_call) = &server.settings().on_call {
         // A panic there must not lose the call's response.
-        let _ = catch_unwind(AssertUnwindSafe(|| (on_call.0)(record)));
+        let _ = catch_unwind(AssertUnwindSafe(|| on_call(record)));
     }
 }
 

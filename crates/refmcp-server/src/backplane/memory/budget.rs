@@ -3,7 +3,6 @@
 use refmcp_transport::{MemoryAccount, MemoryReservation};
 
 /// What is kept for one session, in the account of all of them. It is given back with the session.
-#[derive(Debug)]
 pub(super) struct SessionBudget(MemoryReservation);
 
 /// There is no room.

@@ -24,7 +24,6 @@ const BATCH: usize = 256;
 const BATCH_BYTES: usize = 64 << 10;
 
 /// A stream.
-#[derive(Debug)]
 pub(super) struct Log {
     pub(super) request: Option<RequestId>,
     pub(super) writer: WriterEpoch,
@@ -48,7 +47,6 @@ pub(super) struct Log {
     pub(super) stop: Arc<Notify>,
 }
 
-#[derive(Debug)]
 struct Kept {
     bytes: Bytes,
     key: Option<PostKey>,

@@ -25,7 +25,6 @@ const SESSION: usize = 1024;
 const TOMBSTONE_ID: usize = 256;
 
 /// A session.
-#[derive(Debug)]
 pub(super) struct Session {
     settings: Arc<BackplaneSettings>,
     budget: SessionBudget,
@@ -45,7 +44,7 @@ pub(super) struct Session {
 }
 
 /// The streams of a session.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Streams {
     /// In boxes, because the table has more places than streams.
     logs: HashMap<StreamNumber, Box<Log>>,

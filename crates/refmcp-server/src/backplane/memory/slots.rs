@@ -16,11 +16,11 @@ use crate::backplane::WriterEpoch;
 const SLOT: usize = 128;
 
 /// The slots of a session. Keys of detached calls are texts.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Slots(Option<Box<Kept>>);
 
 /// Made with the first slot: most sessions never have one.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Kept {
     slots: HashMap<RequestId, Slot>,
     /// Wakes what waits for a value.
@@ -28,7 +28,6 @@ struct Kept {
 }
 
 /// A slot.
-#[derive(Debug)]
 pub(super) struct Slot {
     /// Until then a value is awaited.
     deadline: Instant,
@@ -37,7 +36,6 @@ pub(super) struct Slot {
     value: SlotValue,
 }
 
-#[derive(Debug)]
 enum SlotValue {
     Awaited,
     Filled(Bytes),

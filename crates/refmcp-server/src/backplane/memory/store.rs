@@ -18,7 +18,6 @@ const ATTEMPTS: usize = 8;
 /// All sessions.
 ///
 /// Locks are taken in this order: the turn to make room, the table, a session; never two sessions.
-#[derive(Debug)]
 pub(super) struct Sessions {
     settings: Arc<BackplaneSettings>,
     open: RwLock<HashMap<SessionId, Arc<Entry>>>,
@@ -31,7 +30,6 @@ pub(super) struct Sessions {
 type Entry = Mutex<Session>;
 
 /// Keeps a session open while a caller waits in it. Must not be dropped under the session's lock.
-#[derive(Debug)]
 pub(super) struct Waiting(Arc<Entry>);
 
 impl Drop for Waiting {
