@@ -36,6 +36,7 @@ use crate::transport::Connector;
 /// # }
 /// ```
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct ClientBuilder {
     config: ClientConfig,
     host: Host,
@@ -58,7 +59,6 @@ impl ClientBuilder {
     }
 
     /// Says more about the client than its name and version.
-    #[must_use]
     pub fn info(mut self, info: Implementation) -> Self {
         self.config.info = info;
         self
@@ -66,7 +66,6 @@ impl ClientBuilder {
 
     /// The handlers for requests of servers: sampling, elicitation, roots.
     #[doc(alias = "handler")]
-    #[must_use]
     pub fn host(mut self, host: Host) -> Self {
         self.host = host;
         self
@@ -74,7 +73,6 @@ impl ClientBuilder {
 
     /// Which revisions are tried; by default the newest that the server knows.
     #[doc(alias = "protocol_version")]
-    #[must_use]
     pub fn version_policy(mut self, policy: VersionPolicy) -> Self {
         self.config.version_policy = policy;
         self
@@ -82,28 +80,24 @@ impl ClientBuilder {
 
     /// The revision that a server spoke before, by its [`Connector::name`]: a server with sessions is then not probed for a
     /// newer revision first, unless that fails. Servers that were connected from this builder are known by themselves.
-    #[must_use]
     pub fn known_revision(self, server: &str, revision: Revision) -> Self {
         self.known_revisions.lock().insert(server.to_owned(), revision);
         self
     }
 
     /// How long a request may go without progress, unless it says otherwise: a minute.
-    #[must_use]
     pub fn timeout(mut self, idle: Duration) -> Self {
         self.options.idle = idle;
         self
     }
 
     /// How long a request may take in all, unless it says otherwise: ten minutes.
-    #[must_use]
     pub fn total_timeout(mut self, total: Duration) -> Self {
         self.options.total = total;
         self
     }
 
     /// Members of `_meta` that every request has, such as a trace context.
-    #[must_use]
     pub fn meta(mut self, members: JsonObject) -> Self {
         self.options.meta.extend(members);
         self
@@ -111,7 +105,6 @@ impl ClientBuilder {
 
     /// How long opening may take in all, with the connection and every revision that is tried: a minute. The time in which
     /// a person logs in does not count.
-    #[must_use]
     pub fn open_timeout(mut self, timeout: Duration) -> Self {
         self.config.open_timeout = timeout;
         self
@@ -119,14 +112,12 @@ impl ClientBuilder {
 
     /// How long a server has to answer in the newest revision before an older one is tried: five seconds, and at most half
     /// of the time for opening.
-    #[must_use]
     pub fn probe_timeout(mut self, timeout: Duration) -> Self {
         self.config.probe_timeout = timeout;
         self
     }
 
     /// How many rounds of input one request may take.
-    #[must_use]
     pub fn max_rounds(mut self, rounds: u32) -> Self {
         self.config.max_rounds = rounds;
         self
@@ -153,7 +144,6 @@ impl ClientBuilder {
     /// # }
     /// ```
     #[doc(alias = "trace")]
-    #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
         self

@@ -7,7 +7,6 @@ use refmcp_proto::jsonrpc::excerpt;
 use tracing::Level;
 
 /// A call that is logged when it ends, without its arguments. Dropped before, it was cancelled.
-#[derive(Debug)]
 pub(crate) struct LoggedCall {
     method: Arc<str>,
     /// The tool, prompt or resource.

@@ -49,6 +49,7 @@ pub enum Event {
 /// The handlers of an application, for requests and events of servers.
 #[doc(alias = "ClientHandler")]
 #[derive(Clone, Default)]
+#[must_use]
 pub struct Host {
     sampling: Option<Handler<CreateMessageParams, CreateMessageResult>>,
     sampling_with_tools: bool,
@@ -73,7 +74,6 @@ impl Host {
     }
 
     /// Handles `sampling/createMessage`: lets servers use the application's model.
-    #[must_use]
     #[doc(alias = "create_message")]
     pub fn sampling<F>(mut self, answer: impl Fn(CreateMessageParams) -> F + Send + Sync + 'static) -> Self
     where
@@ -84,14 +84,12 @@ impl Host {
     }
 
     /// Declares that sampling supports tools; see [`sampling`](Self::sampling).
-    #[must_use]
     pub fn sampling_with_tools(mut self) -> Self {
         self.sampling_with_tools = true;
         self
     }
 
     /// Handles `elicitation/create` in form mode: lets servers ask the user.
-    #[must_use]
     #[doc(alias = "form")]
     #[doc(alias = "elicit")]
     pub fn elicitation<F>(mut self, answer: impl Fn(ElicitFormParams) -> F + Send + Sync + 'static) -> Self
@@ -103,7 +101,6 @@ impl Host {
     }
 
     /// Accepts every elicitation with the defaults of its form, and declines forms that need more.
-    #[must_use]
     pub fn elicitation_defaults(self) -> Self {
         self.elicitation(|params| async move {
             let content = params.requested_schema.defaults();
@@ -116,7 +113,6 @@ impl Host {
 
     /// Handles `elicitation/create` in URL mode: lets servers send the user to a web page. The handler has to ask the user
     /// for consent first.
-    #[must_use]
     pub fn url_elicitation<F>(mut self, answer: impl Fn(ElicitUrlParams) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<ElicitResult, RpcError>> + Send + 'static,
@@ -126,7 +122,6 @@ impl Host {
     }
 
     /// Handles `roots/list` with these roots; see [`Client::set_roots`](crate::Client::set_roots) for changes.
-    #[must_use]
     #[doc(alias = "list_roots")]
     pub fn roots(mut self, roots: impl IntoIterator<Item = Root>) -> Self {
         self.roots = Some(Arc::new(RwLock::new(roots.into_iter().collect())));
@@ -135,7 +130,6 @@ impl Host {
 
     /// Handles every request of servers with one function, and declares these capabilities; the other handlers are not
     /// used. For gateways, which pass requests on.
-    #[must_use]
     pub fn requests<F>(
         mut self,
         capabilities: ClientCapabilities,
@@ -149,7 +143,6 @@ impl Host {
     }
 
     /// Adds a listener for events. It is called where messages are read and must not block.
-    #[must_use]
     #[doc(alias = "notification")]
     pub fn on_event(mut self, listen: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         self.listeners.push(Arc::new(listen));

@@ -21,21 +21,19 @@ const MAX_TOOLS: usize = 10_000;
 const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The cache of one server.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct ResponseCache {
     results: HashMap<(Arc<str>, Box<str>), CachedResult>,
     bytes: usize,
     tools: HashMap<String, Arc<CachedTool>>,
 }
 
-#[derive(Debug)]
 struct CachedResult {
     text: Arc<str>,
     until: Timestamp,
 }
 
 /// The schemas of a listed tool.
-#[derive(Debug)]
 pub(crate) struct CachedTool {
     mirrored: Vec<ParamHeader>,
     /// The output schema, or why it cannot be used.

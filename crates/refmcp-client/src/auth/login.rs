@@ -31,7 +31,6 @@ pub(super) fn now() -> Seconds {
 }
 
 /// Everything needed to get a token for a server.
-#[derive(Debug)]
 pub(super) struct Login {
     pub(super) settings: Arc<Settings>,
     pub(super) server: Url,

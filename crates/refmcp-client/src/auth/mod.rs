@@ -49,6 +49,7 @@ use crate::http::{Address, HttpSettings};
 /// How to get access tokens. Clones share their tokens; one authorization may serve any number of servers, each with its
 /// own token.
 #[derive(Clone)]
+#[must_use]
 pub struct Authorization {
     settings: Arc<Settings>,
     managers: Arc<Mutex<HashMap<String, Arc<TokenManager>>>>,
@@ -77,62 +78,52 @@ impl Authorization {
     }
 
     /// The token store; by default in memory.
-    #[must_use]
     pub fn store(self, store: impl TokenStore) -> Self {
         self.set(|settings| settings.store = Arc::new(store))
     }
 
     /// The client identities; by default a dynamic registration with [`default_client_metadata`].
-    #[must_use]
     pub fn identity(self, identity: ClientIdentity) -> Self {
         self.set(|settings| settings.identity = identity)
     }
 
     /// The grant to use instead of the authorization code.
-    #[must_use]
     pub fn grant(self, grant: GrantKind) -> Self {
         self.set(|settings| settings.grant = Some(grant))
     }
 
     /// Binds tokens to a DPoP key always or never; by default when the server accepts no others.
-    #[must_use]
     pub fn dpop(self, always: bool) -> Self {
         self.set(|settings| settings.dpop = if always { DpopPolicy::Always } else { DpopPolicy::Never })
     }
 
     /// The fetcher of metadata and tokens; by default a guarded [`Fetcher`](crate::http::Fetcher) with the connector's settings.
-    #[must_use]
     pub fn fetcher(self, fetcher: Arc<dyn Fetch>) -> Self {
         self.set(|settings| settings.fetcher = Some(fetcher))
     }
 
     /// Calls a function for each step of a flow.
-    #[must_use]
     pub fn on_step(self, heard: impl Fn(&FlowStep) + Send + Sync + 'static) -> Self {
         self.set(|settings| settings.on_step = Some(Arc::new(heard)))
     }
 
     /// Scopes to request besides those of a challenge; by default all that the server lists.
-    #[must_use]
     pub fn scopes(self, scopes: Scopes) -> Self {
         self.set(|settings| settings.scopes = scopes)
     }
 
     /// How many logins one request may cause before it fails; by default three.
-    #[must_use]
     pub fn max_attempts(self, attempts: u32) -> Self {
         self.set(|settings| settings.max_attempts = attempts)
     }
 
     /// How long a user may take to log in; by default five minutes. While a session is opened, only this limit applies to the
     /// login; the time for opening is the server's.
-    #[must_use]
     pub fn login_timeout(self, time: Duration) -> Self {
         self.set(|settings| settings.login_timeout = time)
     }
 
     /// Allows a server without protected resource metadata to be its own authorization server; by default allowed.
-    #[must_use]
     pub fn legacy(self, legacy: bool) -> Self {
         self.set(|settings| settings.legacy = legacy)
     }
@@ -160,7 +151,13 @@ impl Authorization {
 
 impl fmt::Debug for Authorization {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authorization").field("settings", &self.settings).finish_non_exhaustive()
+        let Settings { browser, store, grant, scopes, .. } = &*self.settings;
+        f.debug_struct("Authorization")
+            .field("browser", browser)
+            .field("store", store)
+            .field("grant", grant)
+            .field("scopes", scopes)
+            .finish_non_exhaustive()
     }
 }
 

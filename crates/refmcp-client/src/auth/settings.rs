@@ -1,6 +1,5 @@
 //! Settings of an [`Authorization`](super::Authorization).
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,19 +62,5 @@ impl Settings {
             login_timeout: LOGIN_TIMEOUT,
             legacy: true,
         }
-    }
-}
-
-impl fmt::Debug for Settings {
-    /// Identities and grants contain secrets, which `Debug` does not print.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settings")
-            .field("browser", &self.browser)
-            .field("store", &self.store)
-            .field("grant", &self.grant)
-            .field("scopes", &self.scopes)
-            .field("max_attempts", &self.max_attempts)
-            .field("login_timeout", &self.login_timeout)
-            .finish_non_exhaustive()
     }
 }

@@ -41,18 +41,13 @@ pub fn store_key(server: &Url) -> String {
 }
 
 /// A lock that is released when it is dropped.
+#[derive(Debug)]
 pub struct TokenStoreGuard(#[allow(dead_code, reason = "it is there to be dropped")] Box<dyn Any + Send>);
 
 impl TokenStoreGuard {
     /// Wraps a guard.
     pub fn new(guard: impl Any + Send) -> Self {
         Self(Box::new(guard))
-    }
-}
-
-impl fmt::Debug for TokenStoreGuard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TokenStoreGuard")
     }
 }
 
@@ -69,12 +64,12 @@ impl TokenStoreError {
 }
 
 /// A store in memory. Clones share their content.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct MemoryTokenStore {
     kept: Arc<Mutex<Kept>>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Kept {
     token_sets: HashMap<String, TokenSet>,
     registrations: BTreeMap<String, ClientRegistration>,
@@ -90,14 +85,6 @@ impl MemoryTokenStore {
     /// Forgets the server's tokens.
     pub fn forget(&self, server: &str) {
         self.kept.lock().token_sets.remove(server);
-    }
-}
-
-impl fmt::Debug for MemoryTokenStore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryTokenStore")
-            .field("token_sets", &self.kept.lock().token_sets.len())
-            .finish_non_exhaustive()
     }
 }
 

@@ -19,7 +19,6 @@ const MAX_NONCE: usize = 1024;
 const MARGIN: Seconds = 30;
 
 /// A token in use.
-#[derive(Debug)]
 pub(crate) struct Token {
     pub(super) token_set: TokenSet,
     /// A number that is unique among the tokens of a server.

@@ -1,7 +1,6 @@
 //! The token manager of one server: caches the access token, and refreshes it before it expires (`refresh_token` grant),
 //! once for all waiting requests.
 
-use std::fmt;
 use std::sync::{Arc, Weak};
 
 use hyper::header::HeaderValue;
@@ -35,7 +34,7 @@ pub(crate) struct TokenManager {
     state: Mutex<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct State {
     /// True after the store was read.
     loaded: bool,
@@ -49,7 +48,6 @@ struct State {
 }
 
 /// A token acquisition in progress.
-#[derive(Debug)]
 struct Acquisition {
     kind: AcquisitionKind,
     done_rx: Completed,
@@ -358,12 +356,6 @@ async fn acquire(token_manager: Weak<TokenManager>, login: Login, kind: Acquisit
     if let Some(token_manager) = token_manager.upgrade() {
         let outcome = token_manager.complete(&kind, got);
         login.done_tx.send_replace(Some(outcome));
-    }
-}
-
-impl fmt::Debug for TokenManager {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TokenManager").field("server", &self.name).finish_non_exhaustive()
     }
 }
 

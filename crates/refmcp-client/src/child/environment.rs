@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 
 /// Inherited variables: paths, users and locales. None is a secret.
 const NOT_SECRET: &str = "HOME LANG LANGUAGE LOGNAME PATH SHELL TERM TMPDIR TZ USER XDG_CACHE_HOME XDG_CONFIG_HOME \
@@ -87,17 +86,6 @@ impl Environment {
     }
 }
 
-impl fmt::Debug for Environment {
-    /// Names only.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Environment")
-            .field("inherited", &self.inherited)
-            .field("named", &self.named)
-            .field("set", &self.set.keys())
-            .finish()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,7 +113,6 @@ mod tests {
         environment.set("PATH".as_ref(), "/mine".as_ref());
         environment.inherit(["OTHER".into()].into_iter());
         assert_eq!(chosen(&environment), ["LC_ALL=C", "OTHER=hush", "PATH=/mine"]);
-        assert!(!format!("{environment:?}").contains("mine"));
     }
 
     #[test]

@@ -9,7 +9,6 @@ use tokio::time::{Instant, sleep};
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The group that a child leads. What is left of it on drop is killed.
-#[derive(Debug)]
 pub(super) struct Group {
     #[cfg(unix)]
     leader: Option<rustix::process::Pid>,

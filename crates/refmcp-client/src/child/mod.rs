@@ -65,6 +65,7 @@ struct ShutdownTimeouts {
 
 /// A server that is started as a child process.
 #[derive(Clone)]
+#[must_use]
 pub struct ChildProcess {
     program: OsString,
     args: Vec<OsString>,
@@ -93,62 +94,53 @@ impl ChildProcess {
     }
 
     /// One more argument.
-    #[must_use]
     pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());
         self
     }
 
     /// More arguments.
-    #[must_use]
     pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
     /// Sets an environment variable.
-    #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.environment.set(name.as_ref(), value.as_ref());
         self
     }
 
     /// Sets environment variables.
-    #[must_use]
     pub fn envs(self, variables: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>) -> Self {
         variables.into_iter().fold(self, |child, (name, value)| child.env(name, value))
     }
 
     /// Inherits no environment variables, and clears those that were set.
-    #[must_use]
     pub fn env_clear(mut self) -> Self {
         self.environment = Environment::empty();
         self
     }
 
     /// Inherits these environment variables as well.
-    #[must_use]
     pub fn inherit(mut self, names: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.environment.inherit(names.into_iter().map(|name| name.as_ref().to_owned()));
         self
     }
 
     /// Inherits all environment variables, with every secret in them.
-    #[must_use]
     pub fn inherit_all(mut self) -> Self {
         self.environment.inherit_all();
         self
     }
 
     /// Runs it in this directory.
-    #[must_use]
     pub fn current_dir(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directory = Some(directory.into());
         self
     }
 
     /// Where its standard error goes.
-    #[must_use]
     pub fn stderr(mut self, to: StderrTo) -> Self {
         self.stderr = to;
         self
@@ -156,14 +148,12 @@ impl ChildProcess {
 
     /// Whether the error of its end quotes the last lines of its standard error, without the secrets that it was given:
     /// true by default. Turn it off where the lines are shown anyway.
-    #[must_use]
     pub fn quote_stderr(mut self, quotes: bool) -> Self {
         self.quotes_stderr = quotes;
         self
     }
 
     /// The secrets that it is given: the values of its variables, and what is masked of its arguments.
-    #[must_use]
     pub fn secrets(&self) -> Secrets {
         let words = std::iter::once(&self.program).chain(&self.args).map(|word| word.to_string_lossy());
         let secrets = Secrets::default().with_words(&words.collect::<Vec<_>>());
@@ -172,14 +162,12 @@ impl ChildProcess {
     }
 
     /// Limits the bytes of a message.
-    #[must_use]
     pub fn max_message_size(mut self, bytes: usize) -> Self {
         self.max_message_size = bytes;
         self
     }
 
     /// How long it may take to end after its input is closed, and again after SIGTERM.
-    #[must_use]
     pub fn grace(mut self, closed: Duration, terminated: Duration) -> Self {
         self.shutdown_timeouts = ShutdownTimeouts { closed, terminated };
         self
@@ -264,7 +252,7 @@ impl fmt::Debug for ChildProcess {
         f.debug_struct("ChildProcess")
             .field("program", &redact::word(&self.program.to_string_lossy()))
             .field("args", &self.args.len())
-            .field("environment", &self.environment)
+            .field("variables", &self.environment.given().map(|(name, _)| name).collect::<Vec<_>>())
             .field("directory", &self.directory)
             .field("stderr", &self.stderr)
             .finish_non_exhaustive()

@@ -33,7 +33,6 @@ pub enum StderrLine<'a> {
 }
 
 /// The last lines of standard error, which the error of a server's end quotes.
-#[derive(Debug)]
 pub(super) struct StderrTail {
     kept: Mutex<Vec<u8>>,
     /// What is not quoted of it; without this, nothing is.

@@ -32,6 +32,7 @@ const PROTOCOLS: &[&[u8]] = &[b"http/1.1"];
 /// addresses that the party which named them can reach itself: the very addresses that were checked, so a name cannot
 /// mean another one a moment later. Without TLS it connects to this machine only.
 #[derive(Debug, Clone)]
+#[must_use]
 pub struct Fetcher {
     settings: HttpSettings,
     from: AddressScope,
@@ -54,7 +55,6 @@ impl Fetcher {
     }
 
     /// How connections are made. Used are the certificates, the resolver and the time for a connection.
-    #[must_use]
     pub fn settings(mut self, settings: HttpSettings) -> Self {
         self.settings = settings;
         self.tls = LazyTls::default();
@@ -62,14 +62,12 @@ impl Fetcher {
     }
 
     /// How long one fetch may take in all: ten seconds.
-    #[must_use]
     pub fn within(mut self, time: Duration) -> Self {
         self.time = time;
         self
     }
 
     /// How many bytes a response may have: a mebibyte.
-    #[must_use]
     pub fn at_most(mut self, bytes: usize) -> Self {
         self.size = bytes;
         self

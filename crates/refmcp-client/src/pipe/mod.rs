@@ -267,7 +267,6 @@ pub(crate) fn write_error(written: io::Result<()>) -> TransportError {
 }
 
 /// A task that ends with its handle, and can be awaited again after its end.
-#[derive(Debug)]
 pub(crate) struct Task<T> {
     handle: AbortOnDropHandle<T>,
     finished: bool,

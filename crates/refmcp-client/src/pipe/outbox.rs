@@ -3,7 +3,6 @@
 //! A sender writes at once if no answer is due, so that a single call costs no wake-up. Messages that are sent while
 //! answers are due are gathered and written together by one task.
 
-use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::pin;
@@ -205,17 +204,6 @@ impl<W: FrameWriter> Outbox<W> {
         if !self.state.lock().is_full() {
             self.room.notify_waiters();
         }
-    }
-}
-
-impl<W> fmt::Debug for Outbox<W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = self.state.lock();
-        f.debug_struct("Outbox")
-            .field("queued", &state.queued)
-            .field("unwritten", &state.unwritten)
-            .field("over", &state.over)
-            .finish_non_exhaustive()
     }
 }
 

@@ -29,6 +29,7 @@ const MAX_BACKSLASHES: usize = 16;
 /// assert_eq!(secrets.masked("no access for hush, quiet"), "no access for ***, ***");
 /// ```
 #[derive(Clone, Default)]
+#[must_use]
 pub struct Secrets {
     /// The longest first, so that a part of one does not break another.
     values: Vec<String>,
@@ -36,7 +37,6 @@ pub struct Secrets {
 
 impl Secrets {
     /// Knows what [`words`](super::words) hides of these as well.
-    #[must_use]
     pub fn with_words<S: AsRef<str>>(mut self, words: &[S]) -> Self {
         for (word, shown) in words.iter().zip(super::by_place(words)) {
             self.add_hidden(word.as_ref(), &shown);
@@ -45,14 +45,12 @@ impl Secrets {
     }
 
     /// Knows the secrets of a URL as well.
-    #[must_use]
     pub fn with_url(mut self, url: &str) -> Self {
         self.add_hidden(url, &super::url(url));
         self
     }
 
     /// Knows this value as well: one of a variable or a header.
-    #[must_use]
     pub fn with_value(mut self, value: &str) -> Self {
         self.add(value);
         // A key of several lines may come line by line.

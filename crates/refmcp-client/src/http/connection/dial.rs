@@ -1,6 +1,5 @@
 //! Dialing: looks up a host, connects by TCP, and does the TLS handshake where the address wants it.
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -167,13 +166,4 @@ pub(crate) struct Stream {
     pub(crate) is_http2: bool,
     /// Where the peer is.
     pub(crate) scope: AddressScope,
-}
-
-impl fmt::Debug for Stream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream")
-            .field("is_http2", &self.is_http2)
-            .field("scope", &self.scope)
-            .finish_non_exhaustive()
-    }
 }

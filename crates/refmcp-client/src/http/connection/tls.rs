@@ -4,7 +4,6 @@
 //! the same, and webpki refuses an authority's certificate in that place. Where the very certificate that the server
 //! presents was added by hand, there is no chain to check, so only its name and the server's signature are.
 
-use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -118,6 +117,7 @@ pub fn read_certificates(file: &Path) -> Result<Vec<Vec<u8>>, String> {
 }
 
 /// Trusts certificates that lead to a root, and the very ones that were added.
+#[derive(Debug)]
 struct AddedOrRooted {
     rooted: Arc<WebPkiServerVerifier>,
     added: Vec<CertificateDer<'static>>,
@@ -132,12 +132,6 @@ impl AddedOrRooted {
     ) -> Result<Self, String> {
         let rooted = WebPkiServerVerifier::builder_with_provider(roots.into(), provider.clone()).build();
         Ok(Self { rooted: rooted.map_err(|fault| fault.to_string())?, added, provider })
-    }
-}
-
-impl fmt::Debug for AddedOrRooted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AddedOrRooted").field("added", &self.added.len()).finish_non_exhaustive()
     }
 }
 

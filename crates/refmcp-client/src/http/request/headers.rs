@@ -63,7 +63,6 @@ pub(crate) fn is_reserved(name: &HeaderName) -> bool {
 }
 
 /// The headers that all requests of a method have.
-#[derive(Debug)]
 pub(crate) struct HeaderTemplates {
     post: HeaderMap,
     get: HeaderMap,

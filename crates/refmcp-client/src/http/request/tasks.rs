@@ -16,7 +16,6 @@ use tokio::time::timeout;
 const ORDER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One task for each message under way, and one for the GET stream.
-#[derive(Debug)]
 pub(crate) struct MessageTasks {
     runtime: Handle,
     state: Mutex<State>,
@@ -37,7 +36,6 @@ struct State {
 type Acknowledgement = Arc<Semaphore>;
 
 /// Acknowledges a message when it is dropped.
-#[derive(Debug)]
 pub(crate) struct SendOrderGuard(Option<Acknowledgement>);
 
 impl Drop for SendOrderGuard {
@@ -49,7 +47,6 @@ impl Drop for SendOrderGuard {
 }
 
 /// The place of a message in the send order.
-#[derive(Debug)]
 pub(crate) struct SendOrder {
     after: Option<Acknowledgement>,
     guard: SendOrderGuard,
