@@ -70,7 +70,7 @@ use std::path::PathBuf;
 use refmcp_server::model::Implementation;
 use refmcp_server::{BuildError, Policy, Server, ServerBuilder, Timeouts};
 
-pub use profile::{Profile, UnknownProfile};
+pub use profile::Profile;
 
 /// The scope that a client's token has to have for tools that change something others can see: the lists, and the
 /// resources that can be touched. Everything else takes any token; where no tokens are asked for, all of it takes none.

@@ -4,7 +4,7 @@ use refmcp_server::model::JsonObject;
 use refmcp_server::{Call, CallError, Tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
@@ -14,7 +14,8 @@ pub(super) fn tools() -> Vec<Tool> {
             contact,
         )
         .title("JSON Schema 2020-12")
-        .input_schema(contact_schema())
+        // The file is JSON, which a test of the tools reads.
+        .input_schema(serde_json::from_str(include_str!("contact_schema.json")).unwrap_or_default())
         .read_only()
         .inline(),
         Tool::new("test_x_mcp_header", "Has an argument that clients repeat in a header", in_header)
@@ -26,44 +27,6 @@ pub(super) fn tools() -> Vec<Tool> {
 
 async fn contact(_: Call, arguments: JsonObject) -> Result<String, CallError> {
     Ok(format!("Arguments: {}", Value::Object(arguments)))
-}
-
-fn contact_schema() -> JsonObject {
-    let schema = json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "type": "object",
-        "$defs": {
-            "address": {
-                "$anchor": "addressDef",
-                "type": "object",
-                "properties": {
-                    "street": { "type": "string" },
-                    "city": { "type": "string" }
-                }
-            }
-        },
-        "properties": {
-            "name": { "type": "string" },
-            "address": { "$ref": "#/$defs/address" },
-            "contactMethod": { "type": "string", "enum": ["phone", "email"] },
-            "phone": { "type": "string" },
-            "email": { "type": "string" }
-        },
-        "allOf": [
-            { "anyOf": [{ "required": ["phone"] }, { "required": ["email"] }] }
-        ],
-        "if": {
-            "properties": { "contactMethod": { "const": "phone" } },
-            "required": ["contactMethod"]
-        },
-        "then": { "required": ["phone"] },
-        "else": { "required": ["email"] },
-        "additionalProperties": false
-    });
-    match schema {
-        Value::Object(schema) => schema,
-        _ => JsonObject::new(),
-    }
 }
 
 #[derive(Deserialize, JsonSchema)]

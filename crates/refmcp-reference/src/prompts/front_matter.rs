@@ -150,13 +150,11 @@ fn argument(item: Node) -> Result<Argument, FileFault> {
 }
 
 /// A YAML value, and the line of the file it begins in.
-#[derive(Debug)]
 struct Node {
     line: usize,
     value: Value,
 }
 
-#[derive(Debug)]
 enum Value {
     /// Nothing stands there, or `null`.
     Null,
@@ -165,7 +163,6 @@ enum Value {
     Mapping(Vec<(Key, Node)>),
 }
 
-#[derive(Debug)]
 struct Key {
     line: usize,
     text: String,

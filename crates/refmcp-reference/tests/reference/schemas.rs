@@ -48,9 +48,9 @@ async fn every_tool_can_be_read_by_strangers() {
             let rules = revision.rules();
             let mut client = Client::new(&server, revision.as_str()).await;
             let tools = client.list("tools").await;
-            assert!(tools.len() > 10, "{profile} {revision}");
+            assert!(tools.len() > 10, "{profile:?} {revision}");
             for tool in &tools {
-                let place = format!("{profile} {revision} {}", tool["name"]);
+                let place = format!("{profile:?} {revision} {}", tool["name"]);
                 // Before tools had titles, their annotations did, and before that there were none.
                 let (title, older) = (tool.get("title"), tool["annotations"].get("title"));
                 assert_eq!(title.is_some_and(Value::is_string), rules.titles, "{place}");

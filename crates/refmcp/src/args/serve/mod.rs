@@ -156,5 +156,6 @@ pub(crate) enum Policy {
 
 /// Profiles by their names.
 fn profile() -> impl TypedValueParser<Value = Profile> {
-    PossibleValuesParser::new(Profile::ALL.map(Profile::as_str)).try_map(|name| name.parse::<Profile>())
+    PossibleValuesParser::new(Profile::ALL.map(Profile::as_str))
+        .try_map(|name| Profile::named(&name).ok_or("no such profile"))
 }
