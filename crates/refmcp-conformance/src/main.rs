@@ -49,7 +49,10 @@ fn main() -> ExitCode {
 
 fn run(scenario: Scenario, config: RunConfig) -> Result<(), Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(scenario(config))
+    runtime.block_on(async {
+        scenario(config).await?.close().await;
+        Ok(())
+    })
 }
 
 fn misused(why: &str) -> ExitCode {

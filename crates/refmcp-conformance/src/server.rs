@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use refmcp_client::http::{HttpSettings, StreamableHttp};
+use refmcp_client::http::StreamableHttp;
 use refmcp_client::model::{CallToolResult, Tool};
 use refmcp_client::{Client, Event, Host, VersionPolicy};
 use serde::Serialize;
@@ -15,16 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Connects in the revision of the run, and in no other.
 pub(crate) async fn connect(config: &RunConfig, host: Host) -> Result<Client, Fault> {
-    connect_with(HttpSettings::default(), config, host).await
-}
-
-/// The same, with other settings of HTTP.
-pub(crate) async fn connect_with(
-    settings: HttpSettings,
-    config: &RunConfig,
-    host: Host,
-) -> Result<Client, Fault> {
-    connect_to(StreamableHttp::new(&config.url)?.settings(settings), config, host).await
+    connect_to(StreamableHttp::new(&config.url)?, config, host).await
 }
 
 /// The same, with another connector.

@@ -7,11 +7,10 @@ use refmcp_auth::Secret;
 use refmcp_auth::client::{ClientIdentity, EnterpriseIdp, GrantKind, PreRegistered};
 use refmcp_auth::jose::{Algorithm, PrivateKey};
 use refmcp_auth::metadata::ClientMetadata;
-use refmcp_client::Host;
 use refmcp_client::auth::Authorization;
 use refmcp_client::http::StreamableHttp;
+use refmcp_client::{Client, Host};
 use serde_json::json;
-use url::Url;
 
 use super::Fault;
 use crate::redirect_browser::RedirectBrowser;
@@ -22,19 +21,19 @@ use crate::server;
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
 /// Logs in by what the server announces.
-pub(super) async fn login(config: RunConfig) -> Result<(), Fault> {
+pub(super) async fn login(config: RunConfig) -> Result<Client, Fault> {
     let ourselves = ClientIdentity { document: Some(DOCUMENT.parse()?), ..identity(None) };
     use_server(&config, Authorization::new(RedirectBrowser).identity(ourselves)).await
 }
 
 /// Logs in as a client that was registered beforehand.
-pub(super) async fn pre_registration(config: RunConfig) -> Result<(), Fault> {
+pub(super) async fn pre_registration(config: RunConfig) -> Result<Client, Fault> {
     let ourselves = identity(Some(with_secret(&config)?));
     use_server(&config, Authorization::new(RedirectBrowser).identity(ourselves)).await
 }
 
 /// Client credentials with a secret.
-pub(super) async fn client_credentials(config: RunConfig) -> Result<(), Fault> {
+pub(super) async fn client_credentials(config: RunConfig) -> Result<Client, Fault> {
     let ourselves = identity(Some(with_secret(&config)?));
     let authorization =
         Authorization::without_browser().identity(ourselves).grant(GrantKind::ClientCredentials);
@@ -42,7 +41,7 @@ pub(super) async fn client_credentials(config: RunConfig) -> Result<(), Fault> {
 }
 
 /// Client credentials with a signed assertion.
-pub(super) async fn client_assertion(config: RunConfig) -> Result<(), Fault> {
+pub(super) async fn client_assertion(config: RunConfig) -> Result<Client, Fault> {
     let algorithm = config.context_text("signing_algorithm")?;
     let algorithm = Algorithm::named(algorithm).ok_or_else(|| format!("no key signs by {algorithm}"))?;
     let key = PrivateKey::from_pem(algorithm, config.context_text("private_key_pem")?)?;
@@ -54,7 +53,7 @@ pub(super) async fn client_assertion(config: RunConfig) -> Result<(), Fault> {
 }
 
 /// Enterprise-managed authorization.
-pub(super) async fn enterprise(config: RunConfig) -> Result<(), Fault> {
+pub(super) async fn enterprise(config: RunConfig) -> Result<Client, Fault> {
     let ourselves = identity(Some(with_secret(&config)?));
     let way = GrantKind::EnterpriseManaged(Box::new(EnterpriseIdp {
         issuer: config.context_text("idp_issuer")?.to_owned(),
@@ -67,14 +66,14 @@ pub(super) async fn enterprise(config: RunConfig) -> Result<(), Fault> {
 }
 
 /// Workload identity: a JWT that the platform signed.
-pub(super) async fn workload(config: RunConfig) -> Result<(), Fault> {
+pub(super) async fn workload(config: RunConfig) -> Result<Client, Fault> {
     let ourselves = identity(Some(PreRegistered::new(config.context_text("client_id")?, None)));
     let way = GrantKind::JwtBearer { assertion: Secret::new(config.context_text("valid_jwt")?) };
     use_server(&config, Authorization::without_browser().identity(ourselves).grant(way)).await
 }
 
 /// DPoP-bound tokens.
-pub(super) async fn proofs(config: RunConfig) -> Result<(), Fault> {
+pub(super) async fn proofs(config: RunConfig) -> Result<Client, Fault> {
     use_server(&config, Authorization::new(RedirectBrowser).identity(identity(None)).dpop(true)).await
 }
 
@@ -94,14 +93,12 @@ fn with_secret(config: &RunConfig) -> Result<PreRegistered, Fault> {
 }
 
 /// Lists and calls a tool; the call may need more scopes.
-async fn use_server(config: &RunConfig, authorization: Authorization) -> Result<(), Fault> {
-    let url: Url = config.url.parse()?;
-    let connector = StreamableHttp::new(url.as_str())?.authorization(authorization);
+async fn use_server(config: &RunConfig, authorization: Authorization) -> Result<Client, Fault> {
+    let connector = StreamableHttp::new(&config.url)?.authorization(authorization);
     let client = server::connect_to(connector, config, Host::new()).await?;
     let tools = client.list_tools().await?;
     if let Some(tool) = tools.first() {
         server::call(&client, &tool.name, json!({})).await?;
     }
-    client.close().await;
-    Ok(())
+    Ok(client)
 }

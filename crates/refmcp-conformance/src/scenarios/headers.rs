@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use refmcp_client::Host;
 use refmcp_client::model::{CreateMessageResult, JsonObject, Root};
+use refmcp_client::{Client, Host};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -12,19 +12,18 @@ use crate::run_config::RunConfig;
 use crate::server;
 
 /// Declares every capability with every request.
-pub(super) async fn metadata(config: RunConfig) -> Result<(), Fault> {
+pub(super) async fn metadata(config: RunConfig) -> Result<Client, Fault> {
     let host = Host::new()
         .sampling(|_| async { Ok(CreateMessageResult::text("none", "There is no model here.")) })
         .elicitation_defaults()
         .roots([Root::new("file:///")]);
     let client = server::connect(&config, host).await?;
     client.list_tools().await?;
-    client.close().await;
-    Ok(())
+    Ok(client)
 }
 
 /// Makes every kind of request that has headers of its own.
-pub(super) async fn standard(config: RunConfig) -> Result<(), Fault> {
+pub(super) async fn standard(config: RunConfig) -> Result<Client, Fault> {
     let client = server::connect(&config, Host::new()).await?;
     for tool in client.list_tools().await? {
         server::call(&client, &tool.name, json!({})).await?;
@@ -35,30 +34,27 @@ pub(super) async fn standard(config: RunConfig) -> Result<(), Fault> {
     for prompt in client.list_prompts().await? {
         client.get_prompt(&prompt.name, &BTreeMap::new()).await?;
     }
-    client.close().await;
-    Ok(())
+    Ok(client)
 }
 
 /// Makes the calls of the context, whose arguments headers repeat.
-pub(super) async fn mirrored(config: RunConfig) -> Result<(), Fault> {
+pub(super) async fn mirrored(config: RunConfig) -> Result<Client, Fault> {
     let client = server::connect(&config, Host::new()).await?;
     let tools = client.list_tools().await?;
     for call in calls(config.context)? {
         let tool = server::tool(&tools, &call.name)?;
         server::call(&client, &tool.name, call.arguments).await?;
     }
-    client.close().await;
-    Ok(())
+    Ok(client)
 }
 
 /// Calls every listed tool; the library drops those with invalid headers.
-pub(super) async fn invalid(config: RunConfig) -> Result<(), Fault> {
+pub(super) async fn invalid(config: RunConfig) -> Result<Client, Fault> {
     let client = server::connect(&config, Host::new()).await?;
     for tool in client.list_tools().await? {
         server::call(&client, &tool.name, json!({ "region": "here" })).await?;
     }
-    client.close().await;
-    Ok(())
+    Ok(client)
 }
 
 /// A call that the suite asks for.

@@ -8,13 +8,15 @@ use std::error::Error;
 use std::future::Future;
 use std::pin::Pin;
 
+use refmcp_client::Client;
+
 use crate::run_config::RunConfig;
 
 /// Why a scenario failed.
 pub(crate) type Fault = Box<dyn Error + Send + Sync>;
 
-/// Runs a scenario.
-pub(crate) type Scenario = fn(RunConfig) -> Pin<Box<dyn Future<Output = Result<(), Fault>>>>;
+/// Runs a scenario. Gives the client, which is left to be closed.
+pub(crate) type Scenario = fn(RunConfig) -> Pin<Box<dyn Future<Output = Result<Client, Fault>>>>;
 
 /// The scenarios with a function of their own.
 const SCENARIOS: [(&str, Scenario); 18] = [
