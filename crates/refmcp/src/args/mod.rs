@@ -18,8 +18,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub(crate) use client::{
-    AuthCommand, BridgeListenOptions, BridgeSide, BrowserOptions, ClientCommand, CompletionReference,
-    EnterpriseOptions, GrantType, KeyringAction, ListKind, LoginOptions, OutputFormat, ServerStderr,
+    AuthCommand, BridgeListenOptions, BridgeSide, BrowserOptions, ClientCommand, EnterpriseOptions,
+    GrantType, KeyringAction, ListKind, LoginOptions, OutputFormat, ServerStderr, SessionCommand,
     SharedOptions, log_level,
 };
 use client::{ClientArgs, Inspector};

@@ -2,7 +2,7 @@
 
 use clap::CommandFactory;
 use refmcp_client::VersionPolicy;
-use refmcp_proto::model::LogLevel;
+use refmcp_proto::model::{CompletionRef, LogLevel, PromptReference, ResourceTemplateReference};
 use refmcp_proto::revision::Revision;
 
 use super::*;
@@ -65,135 +65,174 @@ fn commands_mean_what_they_say() {
     for (line, expected) in [
         (
             "list http://localhost/mcp",
-            ClientCommand::List { target: url.clone(), what: ListKind::All, names: Vec::new() },
+            ClientCommand::InSession(
+                url.clone(),
+                SessionCommand::List { what: ListKind::All, names: Vec::new() },
+            ),
         ),
         (
             "list tools http://localhost/mcp",
-            ClientCommand::List { target: url.clone(), what: ListKind::Tools, names: Vec::new() },
+            ClientCommand::InSession(
+                url.clone(),
+                SessionCommand::List { what: ListKind::Tools, names: Vec::new() },
+            ),
         ),
         (
             "list prompts named",
-            ClientCommand::List { target: at("named"), what: ListKind::Prompts, names: Vec::new() },
+            ClientCommand::InSession(
+                at("named"),
+                SessionCommand::List { what: ListKind::Prompts, names: Vec::new() },
+            ),
         ),
         (
             "list templates -- npx x --flag",
-            ClientCommand::List {
-                target: started(&["npx", "x", "--flag"]),
-                what: ListKind::Templates,
-                names: Vec::new(),
-            },
+            ClientCommand::InSession(
+                started(&["npx", "x", "--flag"]),
+                SessionCommand::List { what: ListKind::Templates, names: Vec::new() },
+            ),
         ),
         (
             "list http://localhost/mcp tools",
-            ClientCommand::List { target: url.clone(), what: ListKind::Tools, names: Vec::new() },
+            ClientCommand::InSession(
+                url.clone(),
+                SessionCommand::List { what: ListKind::Tools, names: Vec::new() },
+            ),
         ),
         (
             "list tools http://localhost/mcp echo",
-            ClientCommand::List {
-                target: url.clone(),
-                what: ListKind::Tools,
-                names: vec!["echo".to_owned()],
-            },
+            ClientCommand::InSession(
+                url.clone(),
+                SessionCommand::List { what: ListKind::Tools, names: vec!["echo".to_owned()] },
+            ),
         ),
         (
             "list resources a:b -- npx",
-            ClientCommand::List {
-                target: started(&["npx"]),
-                what: ListKind::Resources,
-                names: vec!["a:b".to_owned()],
-            },
+            ClientCommand::InSession(
+                started(&["npx"]),
+                SessionCommand::List { what: ListKind::Resources, names: vec!["a:b".to_owned()] },
+            ),
         ),
         (
             "list models named",
-            ClientCommand::List { target: at("named"), what: ListKind::Models, names: Vec::new() },
+            ClientCommand::InSession(
+                at("named"),
+                SessionCommand::List { what: ListKind::Models, names: Vec::new() },
+            ),
         ),
         (
             "models named",
-            ClientCommand::List { target: at("named"), what: ListKind::Models, names: Vec::new() },
+            ClientCommand::InSession(
+                at("named"),
+                SessionCommand::List { what: ListKind::Models, names: Vec::new() },
+            ),
         ),
         (
             "models list named",
-            ClientCommand::List { target: at("named"), what: ListKind::Models, names: Vec::new() },
+            ClientCommand::InSession(
+                at("named"),
+                SessionCommand::List { what: ListKind::Models, names: Vec::new() },
+            ),
         ),
         (
             "models select named gpt-4",
-            ClientCommand::SelectModel { target: at("named"), name: "gpt-4".to_owned() },
+            ClientCommand::InSession(at("named"), SessionCommand::SelectModel { name: "gpt-4".to_owned() }),
         ),
         (
             "model select gpt-4 -- s",
-            ClientCommand::SelectModel { target: started(&["s"]), name: "gpt-4".to_owned() },
+            ClientCommand::InSession(
+                started(&["s"]),
+                SessionCommand::SelectModel { name: "gpt-4".to_owned() },
+            ),
         ),
-        ("metadata -- s", ClientCommand::Metadata { target: started(&["s"]) }),
+        ("metadata -- s", ClientCommand::InSession(started(&["s"]), SessionCommand::Metadata)),
         (
             "list -- npx",
-            ClientCommand::List { target: started(&["npx"]), what: ListKind::All, names: Vec::new() },
+            ClientCommand::InSession(
+                started(&["npx"]),
+                SessionCommand::List { what: ListKind::All, names: Vec::new() },
+            ),
         ),
         (
             "call http://localhost/mcp echo message=hi n:=1 --json @a",
-            ClientCommand::Call {
-                target: url.clone(),
-                tool: "echo".to_owned(),
-                arguments: words(&["message=hi", "n:=1"], Some("@a")),
-            },
+            ClientCommand::InSession(
+                url.clone(),
+                SessionCommand::Call {
+                    tool: "echo".to_owned(),
+                    arguments: words(&["message=hi", "n:=1"], Some("@a")),
+                },
+            ),
         ),
         (
             "call echo message=hi -- ./server --yes",
-            ClientCommand::Call {
-                target: started(&["./server", "--yes"]),
-                tool: "echo".to_owned(),
-                arguments: words(&["message=hi"], None),
-            },
+            ClientCommand::InSession(
+                started(&["./server", "--yes"]),
+                SessionCommand::Call { tool: "echo".to_owned(), arguments: words(&["message=hi"], None) },
+            ),
         ),
-        ("read named file:///a", ClientCommand::Read { target: at("named"), uri: "file:///a".to_owned() }),
+        (
+            "read named file:///a",
+            ClientCommand::InSession(at("named"), SessionCommand::Read { uri: "file:///a".to_owned() }),
+        ),
         (
             "read http://a/b -- s",
-            ClientCommand::Read { target: started(&["s"]), uri: "http://a/b".to_owned() },
+            ClientCommand::InSession(started(&["s"]), SessionCommand::Read { uri: "http://a/b".to_owned() }),
         ),
         (
             "prompt named review code=x",
-            ClientCommand::Prompt {
-                target: at("named"),
-                name: "review".to_owned(),
-                arguments: words(&["code=x"], None),
-            },
+            ClientCommand::InSession(
+                at("named"),
+                SessionCommand::Prompt { name: "review".to_owned(), arguments: words(&["code=x"], None) },
+            ),
         ),
         (
             "complete named --prompt review language=py --context a=b",
-            ClientCommand::Complete {
-                target: at("named"),
-                of: CompletionReference::Prompt("review".to_owned()),
-                argument: "language".to_owned(),
-                prefix: "py".to_owned(),
-                context: vec![("a".to_owned(), "b".to_owned())],
-            },
+            ClientCommand::InSession(
+                at("named"),
+                SessionCommand::Complete {
+                    of: CompletionRef::Prompt(PromptReference::new("review")),
+                    argument: "language".to_owned(),
+                    prefix: "py".to_owned(),
+                    context: vec![("a".to_owned(), "b".to_owned())],
+                },
+            ),
         ),
         (
             "complete --template file:///{p} p= -- s",
-            ClientCommand::Complete {
-                target: started(&["s"]),
-                of: CompletionReference::Template("file:///{p}".to_owned()),
-                argument: "p".to_owned(),
-                prefix: String::new(),
-                context: Vec::new(),
-            },
+            ClientCommand::InSession(
+                started(&["s"]),
+                SessionCommand::Complete {
+                    of: CompletionRef::Resource(ResourceTemplateReference::new("file:///{p}")),
+                    argument: "p".to_owned(),
+                    prefix: String::new(),
+                    context: Vec::new(),
+                },
+            ),
         ),
         (
             "watch named a:b c:d",
-            ClientCommand::Watch { target: at("named"), uris: vec!["a:b".to_owned(), "c:d".to_owned()] },
+            ClientCommand::InSession(
+                at("named"),
+                SessionCommand::Watch { uris: vec!["a:b".to_owned(), "c:d".to_owned()] },
+            ),
         ),
-        ("watch a:b -- s", ClientCommand::Watch { target: started(&["s"]), uris: vec!["a:b".to_owned()] }),
-        ("info -- s", ClientCommand::Info { target: started(&["s"]) }),
+        (
+            "watch a:b -- s",
+            ClientCommand::InSession(started(&["s"]), SessionCommand::Watch { uris: vec!["a:b".to_owned()] }),
+        ),
+        ("info -- s", ClientCommand::InSession(started(&["s"]), SessionCommand::Info)),
         (
             "raw named ping",
-            ClientCommand::Raw { target: at("named"), method: "ping".to_owned(), params: None },
+            ClientCommand::InSession(
+                at("named"),
+                SessionCommand::Raw { method: "ping".to_owned(), params: None },
+            ),
         ),
         (
             "raw x/y '{}' -- s",
-            ClientCommand::Raw {
-                target: started(&["s"]),
-                method: "x/y".to_owned(),
-                params: Some("{}".to_owned()),
-            },
+            ClientCommand::InSession(
+                started(&["s"]),
+                SessionCommand::Raw { method: "x/y".to_owned(), params: Some("{}".to_owned()) },
+            ),
         ),
         (
             "shell a http://localhost/mcp -- s",
@@ -323,59 +362,63 @@ fn the_inspectors_flags_are_translated() {
     for (line, expected) in [
         (
             "--cli http://localhost/mcp --method tools/list",
-            ClientCommand::List { target: url.clone(), what: ListKind::Tools, names: Vec::new() },
+            ClientCommand::InSession(
+                url.clone(),
+                SessionCommand::List { what: ListKind::Tools, names: Vec::new() },
+            ),
         ),
         (
             "--cli --method resources/list http://localhost/mcp --transport sse",
-            ClientCommand::List {
-                target: over(UrlTransport::Sse),
-                what: ListKind::Resources,
-                names: Vec::new(),
-            },
+            ClientCommand::InSession(
+                over(UrlTransport::Sse),
+                SessionCommand::List { what: ListKind::Resources, names: Vec::new() },
+            ),
         ),
         (
             "--cli --method resources/templates/list http://localhost/mcp --transport http",
-            ClientCommand::List {
-                target: over(UrlTransport::StreamableHttp),
-                what: ListKind::Templates,
-                names: Vec::new(),
-            },
+            ClientCommand::InSession(
+                over(UrlTransport::StreamableHttp),
+                SessionCommand::List { what: ListKind::Templates, names: Vec::new() },
+            ),
         ),
         (
             "--cli node build/index.js --method prompts/list -- --flag x",
-            ClientCommand::List {
-                target: started(&["node", "build/index.js", "--flag", "x"]),
-                what: ListKind::Prompts,
-                names: Vec::new(),
-            },
+            ClientCommand::InSession(
+                started(&["node", "build/index.js", "--flag", "x"]),
+                SessionCommand::List { what: ListKind::Prompts, names: Vec::new() },
+            ),
         ),
         (
             "--cli node s.js --transport stdio --method tools/call --tool-name t --tool-arg a=1 b='x y' --tool-arg c=[]",
-            ClientCommand::Call {
-                target: started(&["node", "s.js"]),
-                tool: "t".to_owned(),
-                arguments: words(&["a=1", "b=x y", "c=[]"], None),
-            },
+            ClientCommand::InSession(
+                started(&["node", "s.js"]),
+                SessionCommand::Call {
+                    tool: "t".to_owned(),
+                    arguments: words(&["a=1", "b=x y", "c=[]"], None),
+                },
+            ),
         ),
         (
             "--cli --config f --server s --method resources/read --uri a:b",
-            ClientCommand::Read { target: at("s"), uri: "a:b".to_owned() },
+            ClientCommand::InSession(at("s"), SessionCommand::Read { uri: "a:b".to_owned() }),
         ),
         (
             "--cli s --method prompts/get --prompt-name p --prompt-args a=b c=d",
-            ClientCommand::Prompt {
-                target: started(&["s"]),
-                name: "p".to_owned(),
-                arguments: words(&["a=b", "c=d"], None),
-            },
+            ClientCommand::InSession(
+                started(&["s"]),
+                SessionCommand::Prompt { name: "p".to_owned(), arguments: words(&["a=b", "c=d"], None) },
+            ),
         ),
         (
             "--cli s --method logging/setLevel --log-level debug",
-            ClientCommand::SetLevel { target: started(&["s"]), level: LogLevel::Debug },
+            ClientCommand::InSession(started(&["s"]), SessionCommand::SetLevel { level: LogLevel::Debug }),
         ),
         (
             "--cli s --method ping",
-            ClientCommand::Raw { target: started(&["s"]), method: "ping".to_owned(), params: None },
+            ClientCommand::InSession(
+                started(&["s"]),
+                SessionCommand::Raw { method: "ping".to_owned(), params: None },
+            ),
         ),
     ] {
         let (command, shared) = client(line);
@@ -411,7 +454,7 @@ fn the_inspectors_mistakes_are_explained() {
 fn cli_behind_the_command_is_the_servers_own() {
     assert_eq!(
         client("info -- server --cli").0,
-        ClientCommand::Info { target: started(&["server", "--cli"]) }
+        ClientCommand::InSession(started(&["server", "--cli"]), SessionCommand::Info)
     );
 }
 

@@ -7,7 +7,11 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
-use refmcp_client::model::{CompletionArgument, JsonObject, Prompt, Resource, ResourceTemplate, Tool};
+use clap::ValueEnum as _;
+use refmcp_client::model::{
+    CompletionArgument, CompletionRef, JsonObject, Prompt, PromptReference, Resource, ResourceTemplate,
+    ResourceTemplateReference, Tool,
+};
 use refmcp_client::{Client, Listable};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,10 +20,9 @@ use tokio::time::Instant;
 use super::position::{Position, summary};
 use super::shells::Line;
 use super::{Candidate, Candidates, timeout};
-use crate::args::{CompletionReference, ListKind, SharedOptions, Target, parse_shared_options, sha256_hex};
+use crate::args::{ListKind, SharedOptions, Target, parse_shared_options, sha256_hex};
 use crate::arguments::{ArgumentField, all_fields, prompt_schema, template_schema};
 use crate::command::client::models::ModelList;
-use crate::command::client::requests::reference;
 use crate::command::client::{Person, Server, Servers, remembered};
 use crate::config;
 use crate::store::StateFolder;
@@ -32,23 +35,12 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// What to ask for.
 pub(super) enum Query<'a> {
-    Tools,
-    Prompts,
-    Resources,
-    Templates,
-    Models,
+    /// The names in a list.
+    Names(ListKind),
     /// Names and values of a tool's arguments.
-    ToolArguments {
-        tool: &'a str,
-        given: &'a [String],
-        last: &'a str,
-    },
+    ToolArguments { tool: &'a str, given: &'a [String], last: &'a str },
     /// Names and values of the arguments of a prompt, or of the variables of a resource template.
-    Arguments {
-        of: &'a CompletionReference,
-        given: &'a [String],
-        last: &'a str,
-    },
+    Arguments { of: &'a CompletionRef, given: &'a [String], last: &'a str },
 }
 
 /// Candidates from the server that `target` names; none where it is not to be asked.
@@ -104,23 +96,26 @@ impl<'a> ServerQuery<'a> {
 
     async fn candidates(&mut self, query: &Query<'_>) -> Result<Candidates> {
         Ok(match query {
-            Query::Tools => {
+            Query::Names(ListKind::Tools) => {
                 self.named(|tool: Tool| (tool.name, tool.description.unwrap_or_default())).await?
             }
-            Query::Prompts => {
+            Query::Names(ListKind::Prompts) => {
                 self.named(|prompt: Prompt| (prompt.name, prompt.description.unwrap_or_default())).await?
             }
-            Query::Resources => self.named(|resource: Resource| (resource.uri, resource.name)).await?,
-            Query::Templates => {
+            Query::Names(ListKind::Resources) => {
+                self.named(|resource: Resource| (resource.uri, resource.name)).await?
+            }
+            Query::Names(ListKind::Templates) => {
                 self.named(|template: ResourceTemplate| (template.uri_template, template.name)).await?
             }
-            Query::Models => {
+            Query::Names(ListKind::Models) => {
                 let models = self.cached("models/list", async |client: &Client| {
                     let request = client.raw("models/list", JsonObject::new());
                     Ok(request.read_as::<ModelList>().await?.models)
                 });
                 named(models.await?, |model| (model.name, model.description.unwrap_or_default()))
             }
+            Query::Names(ListKind::All) => Candidates::default(),
             Query::ToolArguments { tool, given, last } => {
                 let tools: Vec<Tool> = self.listed().await?;
                 let tool = tools.iter().find(|known| known.name == *tool).context("no such tool")?;
@@ -139,20 +134,15 @@ impl<'a> ServerQuery<'a> {
     }
 
     /// The arguments of a prompt or a template: names from the lists, values from the server.
-    async fn arguments(
-        &mut self,
-        of: &CompletionReference,
-        given: &[String],
-        last: &str,
-    ) -> Result<Candidates> {
+    async fn arguments(&mut self, of: &CompletionRef, given: &[String], last: &str) -> Result<Candidates> {
         let schema = match of {
-            CompletionReference::Prompt(name) => {
+            CompletionRef::Prompt(of) => {
                 let prompts: Vec<Prompt> = self.listed().await?;
                 let prompt =
-                    prompts.into_iter().find(|prompt| prompt.name == *name).context("no such prompt")?;
+                    prompts.into_iter().find(|prompt| prompt.name == of.name).context("no such prompt")?;
                 prompt_schema(prompt.arguments.as_deref().unwrap_or_default())
             }
-            CompletionReference::Template(uri) => template_schema(uri),
+            CompletionRef::Resource(of) => template_schema(&of.uri),
         };
         let Some((name, value)) = last.split_once('=') else { return Ok(of_schema(&schema, given, last)) };
         let pair =
@@ -161,9 +151,7 @@ impl<'a> ServerQuery<'a> {
         let argument = CompletionArgument::new(name, value);
         let until = self.until;
         let client = self.client().await?;
-        let reference = reference(of);
-        let result =
-            tokio::time::timeout_at(until, client.complete(&reference, &argument, &context)).await??;
+        let result = tokio::time::timeout_at(until, client.complete(of, &argument, &context)).await??;
         let values = result.completion.values.into_iter();
         Ok(Candidates::words(values.map(|value| Candidate::new(format!("{name}={value}"), ""))))
     }
@@ -247,21 +235,15 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
     let given = position.positionals.as_slice();
     let targets = || Some(servers(position, last));
     let asked = |target: &String, question: Query<'_>| Some(ask(&position.values, target, &question));
+    let names = |target: &String, kind| asked(target, Query::Names(kind));
     match (position.path.as_slice(), given) {
         (["list"], []) => {
             let mut found = servers(position, last);
             found.words.splice(0..0, ListKind::NAMES.map(|kind| Candidate::new(kind, "")));
             Some(found)
         }
-        (["list"], [kind]) if ListKind::parse(kind).is_some() => targets(),
-        (["list"], [kind, target, ..]) => match ListKind::parse(kind)? {
-            ListKind::Tools => asked(target, Query::Tools),
-            ListKind::Resources => asked(target, Query::Resources),
-            ListKind::Templates => asked(target, Query::Templates),
-            ListKind::Prompts => asked(target, Query::Prompts),
-            ListKind::Models => asked(target, Query::Models),
-            ListKind::All => Some(Candidates::default()),
-        },
+        (["list"], [kind]) if ListKind::from_str(kind, false).is_ok() => targets(),
+        (["list"], [kind, target, ..]) => names(target, ListKind::from_str(kind, false).ok()?),
         (["models"], []) => {
             let mut found = position.declared();
             found.words.extend(servers(position, last).words);
@@ -273,19 +255,20 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
         | (["auth", "login" | "status" | "logout"] | ["trust", "allow" | "disable" | "revoke"], []) => {
             targets()
         }
-        (["models", "select"], [target]) => asked(target, Query::Models),
-        (["call"], [target]) => asked(target, Query::Tools),
+        (["models", "select"], [target]) => names(target, ListKind::Models),
+        (["call"], [target]) => names(target, ListKind::Tools),
         (["call"], [target, tool, given @ ..]) => asked(target, Query::ToolArguments { tool, given, last }),
-        (["read"], [target]) | (["watch"], [target, ..]) => asked(target, Query::Resources),
-        (["prompt"], [target]) => asked(target, Query::Prompts),
+        (["read"], [target]) | (["watch"], [target, ..]) => names(target, ListKind::Resources),
+        (["prompt"], [target]) => names(target, ListKind::Prompts),
         (["prompt"], [target, name, given @ ..]) => {
-            let of = CompletionReference::Prompt(name.clone());
+            let of = CompletionRef::Prompt(PromptReference::new(name));
             asked(target, Query::Arguments { of: &of, given, last })
         }
         (["complete"], [target]) => {
-            let value = |id| position.value(id).map(str::to_owned);
-            let of = value("prompt").map(CompletionReference::Prompt);
-            let of = of.or_else(|| value("template").map(CompletionReference::Template))?;
+            let of = match position.value("prompt") {
+                Some(name) => CompletionRef::Prompt(PromptReference::new(name)),
+                None => CompletionRef::Resource(ResourceTemplateReference::new(position.value("template")?)),
+            };
             asked(target, Query::Arguments { of: &of, given: &[], last })
         }
         (["list" | "read" | "complete" | "info" | "raw"], _) => Some(Candidates::default()),
@@ -295,15 +278,15 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
 
 fn option_values(position: &Position<'_>, option: &str) -> Option<Candidates> {
     // The server may be named later on the line, and then it is not known yet.
-    let asked = |question: Query<'_>| match position.positionals.first() {
-        Some(target) => ask(&position.values, target, &question),
+    let names = |kind| match position.positionals.first() {
+        Some(target) => ask(&position.values, target, &Query::Names(kind)),
         None => Candidates::default(),
     };
     Some(match (position.path.as_slice(), option) {
-        (["complete"], "prompt") => asked(Query::Prompts),
-        (["complete"], "template") => asked(Query::Templates),
-        (_, "model") => asked(Query::Models),
-        (["trust", _], "tool") => asked(Query::Tools),
+        (["complete"], "prompt") => names(ListKind::Prompts),
+        (["complete"], "template") => names(ListKind::Templates),
+        (_, "model") => names(ListKind::Models),
+        (["trust", _], "tool") => names(ListKind::Tools),
         (["bridge"], "to") => servers(position, ""),
         _ => return Some(Candidates::default()),
     })

@@ -4,16 +4,17 @@
 use std::path::Path;
 use std::time::Duration;
 
-use refmcp_client::model::{CompletionArgument, JsonObject, LogLevel};
+use refmcp_client::model::{
+    CompletionArgument, CompletionRef, JsonObject, LogLevel, PromptReference, ResourceTemplateReference,
+};
 use refmcp_client::redact;
 use rustyline::completion::Pair;
 
 use super::catalog::{self, Catalog, Catalogs};
 use super::commands::names;
 use super::servers::ServerRegistry;
-use crate::args::{CompletionReference, ListKind, split_words};
+use crate::args::{ListKind, split_words};
 use crate::arguments::{all_fields, prompt_schema, template_schema};
-use crate::command::client::requests::reference;
 use crate::completion::{Candidate, MAX_CANDIDATES, is_harmless, of_schema};
 
 /// How long Tab waits for a server.
@@ -32,10 +33,10 @@ pub(super) struct Suggestions {
 }
 
 /// A question for a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Ask {
     pub(super) server: String,
-    pub(super) of: CompletionReference,
+    pub(super) of: CompletionRef,
     pub(super) argument: String,
     pub(super) prefix: String,
     /// What is known already.
@@ -66,7 +67,7 @@ pub(super) async fn values(ask: &Ask, registry: &ServerRegistry) -> Vec<String> 
     let Ok(server) = registry.named(&ask.server) else { return Vec::new() };
     let argument = CompletionArgument::new(&ask.argument, &ask.prefix);
     let context = ask.context.iter().cloned().collect();
-    match server.client().complete(&reference(&ask.of), &argument, &context).await {
+    match server.client().complete(&ask.of, &argument, &context).await {
         Ok(result) => result.completion.values,
         Err(fault) => {
             tracing::debug!("{} completes nothing: {fault}", ask.server);
@@ -202,7 +203,7 @@ fn of_prompt(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -
     let prompts = catalogs.of_server(&server).map(|catalog| catalog.prompts.iter()).into_iter();
     let prompt = prompts.flatten().find(|prompt| prompt.name == name);
     let schema = prompt_schema(prompt.and_then(|prompt| prompt.arguments.as_deref()).unwrap_or_default());
-    asked_of_server(&schema, server, CompletionReference::Prompt(name), given, partial)
+    asked_of_server(&schema, server, CompletionRef::Prompt(PromptReference::new(name)), given, partial)
 }
 
 fn of_template(word: &str, given: &[String], partial: &str, catalogs: &Catalogs) -> Suggestions {
@@ -211,7 +212,7 @@ fn of_template(word: &str, given: &[String], partial: &str, catalogs: &Catalogs)
         return Suggestions::default();
     };
     let schema = template_schema(&template.uri_template);
-    let of = CompletionReference::Template(template.uri_template.clone());
+    let of = CompletionRef::Resource(ResourceTemplateReference::new(&template.uri_template));
     asked_of_server(&schema, server, of, given, partial)
 }
 
@@ -219,7 +220,7 @@ fn of_template(word: &str, given: &[String], partial: &str, catalogs: &Catalogs)
 fn asked_of_server(
     schema: &JsonObject,
     server: String,
-    of: CompletionReference,
+    of: CompletionRef,
     given: &[String],
     partial: &str,
 ) -> Suggestions {

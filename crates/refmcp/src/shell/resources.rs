@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use refmcp_client::model::ResourceTemplate;
+use refmcp_client::model::{CompletionRef, ResourceTemplate, ResourceTemplateReference};
 use refmcp_proto::uri_template::{expand, variables};
 
 use super::catalog::{self, Unresolved};
 use super::complete::{Ask, values};
 use super::run::{Shell, ambiguous};
 use super::servers::Connected;
-use crate::args::{CompletionReference, UsageError, usage};
+use crate::args::{UsageError, usage};
 use crate::command::client::requests::{self, check_names};
 use crate::command::client::watch::{self, is_stateless};
 use crate::ui::terminal::{AskError, Terminal};
@@ -102,7 +102,7 @@ impl Shell {
             }
             let ask = Ask {
                 server: server.name.clone(),
-                of: CompletionReference::Template(template.uri_template.clone()),
+                of: CompletionRef::Resource(ResourceTemplateReference::new(&template.uri_template)),
                 argument: variable.name.clone(),
                 prefix: String::new(),
                 context: known.clone().into_iter().collect(),

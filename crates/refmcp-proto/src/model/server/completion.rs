@@ -54,12 +54,16 @@ json_object! {
         name: String,
         /// The name for people.
         title?: String,
+        /// A prompt, by name.
+        fn new,
     }
 
     /// A resource template, by its template or one address of it.
     pub struct ResourceTemplateReference {
         /// The template or address.
         uri: String,
+        /// A resource template.
+        fn new,
     }
 
     /// An argument and what was typed so far.

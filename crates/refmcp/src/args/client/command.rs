@@ -1,6 +1,6 @@
 //! The commands that drive a server, with their arguments resolved.
 
-use refmcp_proto::model::LogLevel;
+use refmcp_proto::model::{CompletionRef, LogLevel};
 use url::Url;
 
 use super::{AuthCommand, BridgeListenOptions};
@@ -8,40 +8,10 @@ use crate::args::{Target, UrlTransport};
 use crate::arguments::ArgumentInput;
 
 /// A command that drives a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ClientCommand {
-    /// Show what it offers: lists, or single things by their names, whole.
-    List { target: Target, what: ListKind, names: Vec<String> },
-    /// Call a tool.
-    Call { target: Target, tool: String, arguments: ArgumentInput },
-    /// Read a resource.
-    Read { target: Target, uri: String },
-    /// Get a prompt.
-    Prompt { target: Target, name: String, arguments: ArgumentInput },
-    /// Ask for values that an argument could have.
-    Complete {
-        target: Target,
-        /// What the argument belongs to.
-        of: CompletionReference,
-        /// The argument's name.
-        argument: String,
-        /// How its value begins.
-        prefix: String,
-        /// Arguments that already have a value.
-        context: Vec<(String, String)>,
-    },
-    /// Show what changes.
-    Watch { target: Target, uris: Vec<String> },
-    /// Show who the server is.
-    Info { target: Target },
-    /// Select a model.
-    SelectModel { target: Target, name: String },
-    /// Show what the server says of itself beyond the protocol.
-    Metadata { target: Target },
-    /// Send any request; the parameters are JSON, or `@FILE`.
-    Raw { target: Target, method: String, params: Option<String> },
-    /// Set the least severe log messages the server sends.
-    SetLevel { target: Target, level: LogLevel },
+    /// Open a session with a server, and do this in it.
+    InSession(Target, SessionCommand),
     /// Talk to servers, line by line; with none named, to all of the configuration file.
     Shell { targets: Vec<Target> },
     /// Serve clients of one transport and revision by a server of another.
@@ -50,22 +20,47 @@ pub(crate) enum ClientCommand {
     Auth(AuthCommand),
 }
 
+/// What is done in a session.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum SessionCommand {
+    /// Show what it offers: lists, or single things by their names, whole.
+    List { what: ListKind, names: Vec<String> },
+    /// Call a tool.
+    Call { tool: String, arguments: ArgumentInput },
+    /// Read a resource.
+    Read { uri: String },
+    /// Get a prompt.
+    Prompt { name: String, arguments: ArgumentInput },
+    /// Ask for values that an argument could have.
+    Complete {
+        /// What the argument belongs to.
+        of: CompletionRef,
+        /// The argument's name.
+        argument: String,
+        /// How its value begins.
+        prefix: String,
+        /// Arguments that already have a value.
+        context: Vec<(String, String)>,
+    },
+    /// Show what changes.
+    Watch { uris: Vec<String> },
+    /// Show who the server is.
+    Info,
+    /// Select a model.
+    SelectModel { name: String },
+    /// Show what the server says of itself beyond the protocol.
+    Metadata,
+    /// Send any request; the parameters are JSON, or `@FILE`.
+    Raw { method: String, params: Option<String> },
+    /// Set the least severe log messages the server sends.
+    SetLevel { level: LogLevel },
+}
+
 impl ClientCommand {
     /// The one server that the command drives, if it is one.
     pub(crate) fn target(&self) -> Option<&Target> {
         match self {
-            Self::List { target, .. }
-            | Self::Call { target, .. }
-            | Self::Read { target, .. }
-            | Self::Prompt { target, .. }
-            | Self::Complete { target, .. }
-            | Self::Watch { target, .. }
-            | Self::Info { target }
-            | Self::SelectModel { target, .. }
-            | Self::Metadata { target }
-            | Self::Raw { target, .. }
-            | Self::SetLevel { target, .. }
-            | Self::Bridge { to: target, .. } => Some(target),
+            Self::InSession(target, _) | Self::Bridge { to: target, .. } => Some(target),
             // A login needs no hint that one is needed.
             Self::Auth(AuthCommand::Status { target }) => target.as_ref(),
             Self::Auth(_) | Self::Shell { .. } => None,
@@ -91,22 +86,8 @@ pub(crate) enum ListKind {
 }
 
 impl ListKind {
-    /// The names that [`ListKind::parse`] knows.
+    /// How they are written.
     pub(crate) const NAMES: [&str; 6] = ["tools", "resources", "templates", "prompts", "models", "all"];
-
-    pub(crate) fn parse(name: &str) -> Option<Self> {
-        let kinds = [Self::Tools, Self::Resources, Self::Templates, Self::Prompts, Self::Models, Self::All];
-        Self::NAMES.iter().zip(kinds).find_map(|(known, kind)| (*known == name).then_some(kind))
-    }
-}
-
-/// The prompt or template that an argument belongs to (`ref` of `completion/complete`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum CompletionReference {
-    /// A prompt, by name.
-    Prompt(String),
-    /// A resource template, by its URI.
-    Template(String),
 }
 
 /// The side of a bridge that clients are on.

@@ -8,7 +8,7 @@ use refmcp_proto::model::LogLevel;
 use refmcp_proto::revision::Method;
 
 use super::options::log_level;
-use super::{ClientCommand, ListKind, OutputFormat, ServerStderr, SharedOptions};
+use super::{ClientCommand, ListKind, OutputFormat, ServerStderr, SessionCommand, SharedOptions};
 use crate::args::value::{Header, header, pair, seconds};
 use crate::args::{LogOptions, Target, UrlTransport, UsageError, parse_shared_options, usage};
 use crate::arguments::ArgumentInput;
@@ -129,7 +129,7 @@ impl Inspector {
             self.config.is_some().then_some(self.server),
         )?;
         let needs = |what: &str| usage!("{} needs {what}", self.method);
-        let list = |what| ClientCommand::List { target: target.clone(), what, names: Vec::new() };
+        let list = |what| SessionCommand::List { what, names: Vec::new() };
         let command = match Method::known(&self.method) {
             Some(Method::ListTools) => list(ListKind::Tools),
             Some(Method::ListResources) => list(ListKind::Resources),
@@ -138,23 +138,23 @@ impl Inspector {
             Some(Method::CallTool) => {
                 let tool = self.tool_name.ok_or_else(|| needs("--tool-name"))?;
                 let arguments = ArgumentInput { words: self.tool_arg, json: self.tool_args_json };
-                ClientCommand::Call { target, tool, arguments }
+                SessionCommand::Call { tool, arguments }
             }
             Some(Method::ReadResource) => {
-                ClientCommand::Read { target, uri: self.uri.ok_or_else(|| needs("--uri"))? }
+                SessionCommand::Read { uri: self.uri.ok_or_else(|| needs("--uri"))? }
             }
             Some(Method::GetPrompt) => {
                 let name = self.prompt_name.ok_or_else(|| needs("--prompt-name"))?;
                 let arguments = ArgumentInput { words: self.prompt_args, json: None };
-                ClientCommand::Prompt { target, name, arguments }
+                SessionCommand::Prompt { name, arguments }
             }
             Some(Method::SetLevel) => {
                 let level = self.log_level.ok_or_else(|| needs("--log-level"))?;
-                ClientCommand::SetLevel { target, level }
+                SessionCommand::SetLevel { level }
             }
-            _ => ClientCommand::Raw { target, method: self.method, params: None },
+            _ => SessionCommand::Raw { method: self.method, params: None },
         };
-        let calls_tool = matches!(command, ClientCommand::Call { .. });
+        let calls_tool = matches!(command, SessionCommand::Call { .. });
         let of_tool = self.tool_metadata.into_iter().filter(|_| calls_tool);
         let defaults =
             parse_shared_options(&[]).ok_or_else(|| UsageError::new("the options have no defaults"))?;
@@ -174,7 +174,7 @@ impl Inspector {
             text_errors: true,
             ..defaults
         };
-        Ok((self.logging, command, shared))
+        Ok((self.logging, ClientCommand::InSession(target, command), shared))
     }
 }
 

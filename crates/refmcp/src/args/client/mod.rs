@@ -17,7 +17,7 @@ use auth::AuthArgs;
 pub(crate) use auth::{
     AuthCommand, BrowserOptions, EnterpriseOptions, GrantType, KeyringAction, LoginOptions,
 };
-pub(crate) use command::{BridgeSide, ClientCommand, CompletionReference, ListKind};
+pub(crate) use command::{BridgeSide, ClientCommand, ListKind, SessionCommand};
 pub(super) use inspector::Inspector;
 pub(crate) use options::{OutputFormat, ServerStderr, SharedOptions, log_level};
 

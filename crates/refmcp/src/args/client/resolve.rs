@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 use std::mem::take;
 
+use clap::ValueEnum as _;
 use refmcp_client::redact;
+use refmcp_proto::model::{CompletionRef, PromptReference, ResourceTemplateReference};
 use url::Url;
 
 use super::{
-    BridgeArgs, BridgeListenOptions, BridgeSide, ClientArgs, ClientCommand, CompletionReference,
-    ConnectionArgs, ListArgs, ListKind, ModelsArgs, ServerArgs, ServerStderr, SharedOptions, ShellArgs,
+    BridgeArgs, BridgeListenOptions, BridgeSide, ClientArgs, ClientCommand, ConnectionArgs, ListArgs,
+    ListKind, ModelsArgs, ServerArgs, ServerStderr, SessionCommand, SharedOptions, ShellArgs,
 };
 use crate::args::{Target, UsageError, usage};
 use crate::arguments::ArgumentInput;
@@ -26,34 +28,30 @@ impl ClientArgs {
             Self::Call(args) => {
                 let (mut words, args) =
                     args.split(|args| args.tool.take().into_iter().chain(take(&mut args.arguments)));
-                let command = ClientCommand::Call {
-                    target: words.only_target()?,
-                    tool: words.next("the tool's name")?,
-                    arguments: ArgumentInput { words: words.rest(), json: args.json.json },
-                };
-                words.finish(command)
+                let target = words.only_target()?;
+                let tool = words.next("the tool's name")?;
+                let arguments = ArgumentInput { words: words.rest(), json: args.json.json };
+                words.finish(target, SessionCommand::Call { tool, arguments })
             }
             Self::Read(args) => {
                 let (mut words, _) = args.split(|args| args.uri.take());
                 let target = words.target_before_uris()?;
                 let uri = words.next("the URI of the resource")?;
-                words.finish(ClientCommand::Read { target, uri })
+                words.finish(target, SessionCommand::Read { uri })
             }
             Self::Prompt(args) => {
                 let (mut words, args) =
                     args.split(|args| args.name.take().into_iter().chain(take(&mut args.arguments)));
-                let command = ClientCommand::Prompt {
-                    target: words.only_target()?,
-                    name: words.next("the prompt's name")?,
-                    arguments: ArgumentInput { words: words.rest(), json: args.json.json },
-                };
-                words.finish(command)
+                let target = words.only_target()?;
+                let name = words.next("the prompt's name")?;
+                let arguments = ArgumentInput { words: words.rest(), json: args.json.json };
+                words.finish(target, SessionCommand::Prompt { name, arguments })
             }
             Self::Complete(args) => {
                 let (mut words, args) = args.split(|args| args.argument.take());
                 let of = match (args.reference.prompt, args.reference.template) {
-                    (Some(name), None) => CompletionReference::Prompt(name),
-                    (None, Some(uri)) => CompletionReference::Template(uri),
+                    (Some(name), None) => CompletionRef::Prompt(PromptReference::new(name)),
+                    (None, Some(uri)) => CompletionRef::Resource(ResourceTemplateReference::new(uri)),
                     _ => return Err(UsageError::new("expected one of --prompt NAME and --template URI")),
                 };
                 let target = words.only_target()?;
@@ -64,38 +62,34 @@ impl ClientArgs {
                 };
                 let (argument, prefix) = (argument.to_owned(), prefix.to_owned());
                 let context = args.context;
-                words.finish(ClientCommand::Complete { target, of, argument, prefix, context })
+                words.finish(target, SessionCommand::Complete { of, argument, prefix, context })
             }
             Self::Watch(args) => {
                 let (mut words, _) = args.split(|args| take(&mut args.uris));
-                let command =
-                    ClientCommand::Watch { target: words.target_before_uris()?, uris: words.rest() };
-                words.finish(command)
+                let target = words.target_before_uris()?;
+                let uris = words.rest();
+                words.finish(target, SessionCommand::Watch { uris })
             }
-            Self::Info(args) => args.resolve(|target| ClientCommand::Info { target }),
-            Self::Metadata(args) => args.resolve(|target| ClientCommand::Metadata { target }),
+            Self::Info(args) => args.resolve(SessionCommand::Info),
+            Self::Metadata(args) => args.resolve(SessionCommand::Metadata),
             Self::Models { command, list } => match command.unwrap_or(ModelsArgs::List(*list)) {
-                ModelsArgs::List(args) => args.resolve(|target| ClientCommand::List {
-                    target,
-                    what: ListKind::Models,
-                    names: Vec::new(),
-                }),
+                ModelsArgs::List(args) => {
+                    args.resolve(SessionCommand::List { what: ListKind::Models, names: Vec::new() })
+                }
                 ModelsArgs::Select(args) => {
                     let (mut words, _) = args.split(|args| args.name.take());
                     let target = words.only_target()?;
                     let name = words.next("the model's name")?;
-                    words.finish(ClientCommand::SelectModel { target, name })
+                    words.finish(target, SessionCommand::SelectModel { name })
                 }
             },
             Self::Raw(args) => {
                 let (mut words, _) =
                     args.split(|args| args.method.take().into_iter().chain(args.params.take()));
-                let command = ClientCommand::Raw {
-                    target: words.only_target()?,
-                    method: words.next("the request's method")?,
-                    params: words.words.pop_front(),
-                };
-                words.finish(command)
+                let target = words.only_target()?;
+                let method = words.next("the request's method")?;
+                let params = words.words.pop_front();
+                words.finish(target, SessionCommand::Raw { method, params })
             }
             Self::Shell(args) => shell(args),
             Self::Bridge(args) => bridge(args),
@@ -113,13 +107,10 @@ impl<P: clap::Args> ServerArgs<P> {
 }
 
 impl ServerArgs {
-    fn resolve(
-        self,
-        command: impl FnOnce(Target) -> ClientCommand,
-    ) -> Result<(ClientCommand, SharedOptions), UsageError> {
+    fn resolve(self, command: SessionCommand) -> Result<(ClientCommand, SharedOptions), UsageError> {
         let (mut words, _) = self.split(|_| None);
         let target = words.target()?;
-        words.finish(command(target))
+        words.finish(target, command)
     }
 }
 
@@ -186,15 +177,19 @@ impl Positionals {
 
     /// What to list, where the next positional says it.
     fn list_kind(&mut self) -> Option<ListKind> {
-        let kind = ListKind::parse(self.words.front()?)?;
+        let kind = ListKind::from_str(self.words.front()?, false).ok()?;
         self.words.pop_front();
         Some(kind)
     }
 
     /// The command with its options, if no positional is left.
-    fn finish(self, command: ClientCommand) -> Result<(ClientCommand, SharedOptions), UsageError> {
+    fn finish(
+        self,
+        target: Target,
+        command: SessionCommand,
+    ) -> Result<(ClientCommand, SharedOptions), UsageError> {
         match self.words.front() {
-            None => Ok((command, self.shared)),
+            None => Ok((ClientCommand::InSession(target, command), self.shared)),
             Some(word) => Err(usage!("one word too many: {:?}", redact::word(word))),
         }
     }
@@ -221,7 +216,7 @@ fn list(args: ListArgs) -> Result<(ClientCommand, SharedOptions), UsageError> {
     let what = kind.unwrap_or(ListKind::All);
     let has_url = words.words.front().is_some_and(|word| Target::is_url(word));
     let names = if what == ListKind::All && has_url { Vec::new() } else { words.rest() };
-    words.finish(ClientCommand::List { target, what, names })
+    words.finish(target, SessionCommand::List { what, names })
 }
 
 fn shell(args: ShellArgs) -> Result<(ClientCommand, SharedOptions), UsageError> {

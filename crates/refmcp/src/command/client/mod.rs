@@ -24,7 +24,9 @@ use anyhow::Result;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{BridgeSide, ClientCommand, ExitReason, OutputFormat, SharedOptions, Target, UsageError};
+use crate::args::{
+    BridgeSide, ClientCommand, ExitReason, OutputFormat, SessionCommand, SharedOptions, Target, UsageError,
+};
 use crate::bridge;
 use crate::command::{auth, reachable};
 use crate::signals::{Signal, Signals};
@@ -128,16 +130,13 @@ async fn carry_out(
             };
             done.map(|()| ExitReason::Done)
         }
-        command => match command.target() {
-            Some(target) => in_session(&command, target, shared, stopped).await,
-            None => Ok(ExitReason::Done),
-        },
+        ClientCommand::InSession(target, command) => in_session(&command, &target, shared, stopped).await,
     }
 }
 
 /// Connects to a server, carries the command out, and leaves.
 async fn in_session(
-    command: &ClientCommand,
+    command: &SessionCommand,
     target: &Target,
     shared: &SharedOptions,
     stopped: &CancellationToken,
@@ -152,7 +151,7 @@ async fn in_session(
         done = run_in(command, &session) => done,
         () = stopped.cancelled() => match command {
             // A signal is the usual end of watching.
-            ClientCommand::Watch { .. } => Ok(ExitReason::Done),
+            SessionCommand::Watch { .. } => Ok(ExitReason::Done),
             _ => Err(fault::interrupted()),
         },
     };
@@ -168,23 +167,21 @@ async fn in_session(
     done
 }
 
-async fn run_in(command: &ClientCommand, session: &Session) -> Result<ExitReason> {
+async fn run_in(command: &SessionCommand, session: &Session) -> Result<ExitReason> {
     match command {
-        ClientCommand::Call { tool, arguments, .. } => return call::call(session, tool, arguments).await,
-        ClientCommand::List { what, names, .. } => return list::list(session, *what, names).await,
-        ClientCommand::Read { uri, .. } => requests::read(session, uri).await,
-        ClientCommand::Prompt { name, arguments, .. } => requests::prompt(session, name, arguments).await,
-        ClientCommand::Complete { of, argument, prefix, context, .. } => {
+        SessionCommand::Call { tool, arguments } => return call::call(session, tool, arguments).await,
+        SessionCommand::List { what, names } => return list::list(session, *what, names).await,
+        SessionCommand::Read { uri } => requests::read(session, uri).await,
+        SessionCommand::Prompt { name, arguments } => requests::prompt(session, name, arguments).await,
+        SessionCommand::Complete { of, argument, prefix, context } => {
             requests::complete(session, of, argument, prefix, context).await
         }
-        ClientCommand::Watch { uris, .. } => watch::watch(session, uris).await,
-        ClientCommand::Info { .. } => requests::info(session),
-        ClientCommand::SelectModel { name, .. } => models::select(session, name).await,
-        ClientCommand::Metadata { .. } => requests::metadata(session).await,
-        ClientCommand::Raw { method, params, .. } => requests::raw(session, method, params.as_deref()).await,
-        ClientCommand::SetLevel { level, .. } => requests::set_level(session, *level).await,
-        // They open no session, or several.
-        ClientCommand::Shell { .. } | ClientCommand::Bridge { .. } | ClientCommand::Auth(_) => Ok(()),
+        SessionCommand::Watch { uris } => watch::watch(session, uris).await,
+        SessionCommand::Info => requests::info(session),
+        SessionCommand::SelectModel { name } => models::select(session, name).await,
+        SessionCommand::Metadata => requests::metadata(session).await,
+        SessionCommand::Raw { method, params } => requests::raw(session, method, params.as_deref()).await,
+        SessionCommand::SetLevel { level } => requests::set_level(session, *level).await,
     }
     .map(|()| ExitReason::Done)
 }

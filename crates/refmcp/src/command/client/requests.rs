@@ -7,7 +7,7 @@ use anyhow::Result;
 use refmcp_client::Listable;
 use refmcp_client::model::{
     CompleteResult, CompletionArgument, CompletionRef, GetPromptResult, JsonObject, LogLevel, Prompt,
-    PromptReference, ReadResourceResult, Resource, ResourceTemplate, ResourceTemplateReference,
+    ReadResourceResult, Resource, ResourceTemplate,
 };
 use refmcp_proto::revision::Method;
 use refmcp_proto::uri_template::variables;
@@ -19,7 +19,7 @@ use super::call;
 use super::extra_methods::ExtraMethods;
 use super::output::{WithRawJson, laid_out};
 use super::session::Session;
-use crate::args::{CompletionReference, UsageError};
+use crate::args::UsageError;
 use crate::arguments::{ArgumentInput, ValueSource, json_document, prompt_schema};
 use crate::ui::error::{reworded, rpc_of};
 use crate::ui::render;
@@ -72,21 +72,20 @@ pub(crate) async fn prompt(session: &Session, name: &str, words: &ArgumentInput)
 /// `complete`: how an argument may go on.
 pub(crate) async fn complete(
     session: &Session,
-    of: &CompletionReference,
+    of: &CompletionRef,
     argument: &str,
     prefix: &str,
     context: &[(String, String)],
 ) -> Result<()> {
     let typed = || std::iter::once(argument).chain(context.iter().map(|(name, _)| name.as_str()));
-    if let CompletionReference::Template(uri) = of {
-        let variables = variables(uri);
+    if let CompletionRef::Resource(template) = of {
+        let variables = variables(&template.uri);
         let names: Vec<&str> = variables.iter().map(|variable| variable.name.as_str()).collect();
         check_names("template", "variable", typed(), &names)?;
     }
-    let reference = reference(of);
     let completed_argument = CompletionArgument::new(argument, prefix);
     let known: BTreeMap<String, String> = context.iter().cloned().collect();
-    let request = session.client.complete(&reference, &completed_argument, &known);
+    let request = session.client.complete(of, &completed_argument, &known);
     let request = request.read_as::<WithRawJson<CompleteResult>>();
     let completed = session.ask(request).await;
     // A server may refuse the name of an argument, or just know no values for it.
@@ -95,10 +94,10 @@ pub(crate) async fn complete(
         Err(fault) => fault.rpc().is_some(),
     };
     let mut unknown = None;
-    if let (CompletionReference::Prompt(name), true) = (of, is_helped) {
+    if let (CompletionRef::Prompt(named), true) = (of, is_helped) {
         // A server that does not list its prompts has nothing to propose.
         let prompts = session.list::<Prompt>().await.unwrap_or_default();
-        if let Some(prompt) = prompts.iter().find(|prompt| prompt.name == *name) {
+        if let Some(prompt) = prompts.iter().find(|prompt| prompt.name == named.name) {
             let arguments = prompt.arguments.as_deref().unwrap_or_default();
             let names: Vec<&str> = arguments.iter().map(|argument| argument.name.as_str()).collect();
             unknown = check_names("prompt", "argument", typed(), &names).err();
@@ -114,11 +113,12 @@ pub(crate) async fn complete(
         (Err(fault), None) => {
             let said = session.fault(Method::Complete.name(), &fault);
             return Err(match of {
-                CompletionReference::Prompt(name) => {
-                    proposing(session, said, name, |prompt: &Prompt| &prompt.name).await
+                CompletionRef::Prompt(named) => {
+                    proposing(session, said, &named.name, |prompt: &Prompt| &prompt.name).await
                 }
-                CompletionReference::Template(uri) => {
-                    proposing(session, said, uri, |template: &ResourceTemplate| &template.uri_template).await
+                CompletionRef::Resource(named) => {
+                    proposing(session, said, &named.uri, |template: &ResourceTemplate| &template.uri_template)
+                        .await
                 }
             });
         }
@@ -162,20 +162,6 @@ async fn proposing<T: Listable>(
     match nearest(name, &names).filter(|_| !names.contains(&name)) {
         Some(near) => reworded(&said, format!("{said:#}; did you mean {}?", one_line(near))),
         None => said,
-    }
-}
-
-/// What is completed, as the protocol names it.
-pub(crate) fn reference(of: &CompletionReference) -> CompletionRef {
-    match of {
-        CompletionReference::Prompt(name) => CompletionRef::Prompt(PromptReference {
-            name: name.clone(),
-            title: None,
-            extra: JsonObject::new(),
-        }),
-        CompletionReference::Template(uri) => {
-            CompletionRef::Resource(ResourceTemplateReference { uri: uri.clone(), extra: JsonObject::new() })
-        }
     }
 }
 

@@ -93,14 +93,14 @@ fn values_of_prompts_and_templates_are_the_servers_to_know() {
     let context = vec![("code".to_owned(), "a b".to_owned())];
     let expected = Ask {
         server: "one".to_owned(),
-        of: CompletionReference::Prompt("review".to_owned()),
+        of: CompletionRef::Prompt(PromptReference::new("review")),
         argument: "language".to_owned(),
         prefix: "ru".to_owned(),
         context,
     };
     assert_eq!(ask, expected);
     let ask = suggest("read memos shelf=", &catalogs(None)).ask.unwrap();
-    assert_eq!(ask.of, CompletionReference::Template("memo://{shelf}/{name}".to_owned()));
+    assert_eq!(ask.of, CompletionRef::Resource(ResourceTemplateReference::new("memo://{shelf}/{name}")));
     assert_eq!(suggest("read memos other=", &catalogs(None)).ask, None);
     assert_eq!(suggest("sum message=", &catalogs(None)).ask, None);
 }
