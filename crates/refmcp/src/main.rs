@@ -53,7 +53,7 @@ fn run(action: Action) -> Result<ExitReason> {
         Action::Stdio(options) => command::stdio::run(options).map(|()| ExitReason::Done),
         Action::Serve(options) => command::serve::run(*options).map(|()| ExitReason::Done),
         Action::Client(command, shared) => command::client::run(command, &shared),
-        Action::Relay(relay) => relay::run(&relay),
+        Action::Relay(options, url) => relay::run(&options, url.as_ref()),
         Action::Trust(command) => command::trust::run(command),
         Action::Log(query) => command::log::run(&query),
         Action::Servers(options) => command::servers::run(&options),

@@ -16,6 +16,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use url::Url;
 
 pub(crate) use client::{
     AuthCommand, BridgeListenOptions, BridgeSide, BrowserOptions, ClientCommand, EnterpriseOptions,
@@ -28,8 +29,7 @@ pub(crate) use exit::{ExitError, ExitReason, UsageError, usage};
 use help::examples;
 pub(crate) use help::{CompletionShell, definition, parse_shared_options, print_completions, print_manual};
 pub(crate) use install::{InstallOptions, ServersOptions};
-use relay::RelayOptions;
-pub(crate) use relay::{Relay, RelayListen, RelayServer};
+pub(crate) use relay::RelayOptions;
 pub(crate) use serve::{
     AuthorizationOptions, BuiltinLogin, DpopPolicy, Policy, ServeOptions, ServerOptions, TokenIssuer,
 };
@@ -126,7 +126,7 @@ pub(crate) enum Action {
     /// Drive a server.
     Client(ClientCommand, Box<SharedOptions>),
     /// Pass bytes between a client and a server.
-    Relay(Box<Relay>),
+    Relay(Box<RelayOptions>, Option<Url>),
     /// Show or change what is trusted.
     Trust(TrustCommand),
     /// Show the calls that were made.
@@ -163,7 +163,7 @@ impl Action {
             Self::Serve(options) => options.output.is_json(),
             Self::Servers(options) => options.output.is_json(),
             Self::Install(options) => options.output.is_json(),
-            Self::Stdio(_) | Self::Relay(_) | Self::Completions(_) | Self::CompleteLine(..) | Self::Man => {
+            Self::Stdio(_) | Self::Relay(..) | Self::Completions(_) | Self::CompleteLine(..) | Self::Man => {
                 false
             }
         }
@@ -211,7 +211,8 @@ fn parse_from(words: impl IntoIterator<Item = OsString>) -> Result<(LogOptions, 
             Action::Client(command, Box::new(shared))
         }
         Command::Relay(options) => {
-            Action::Relay(Box::new(options.resolve().map_err(|error| to_clap(&error))?))
+            let url = options.server_url().map_err(|error| to_clap(&error))?;
+            Action::Relay(options, url)
         }
         Command::Trust { change } => Action::Trust(change),
         Command::Log(query) => Action::Log(query),

@@ -33,7 +33,7 @@ use url::Url;
 use super::body::{SeenBody, content, has_transfer_coding, remove_hop_by_hop, upgrade};
 use super::pass;
 use super::taps::{Content, Tap};
-use crate::args::{ExitReason, RelayListen, UsageError};
+use crate::args::{ExitReason, RelayOptions, UsageError, usage};
 use crate::command::reachable;
 use crate::signals::Signals;
 use crate::ui::output::print;
@@ -72,16 +72,21 @@ struct Connection {
 }
 
 /// Passes requests on until a signal ends it.
-pub(super) async fn run(listen: &RelayListen, observer: Arc<dyn Observer>) -> Result<ExitReason> {
+pub(super) async fn run(
+    url: &Url,
+    options: &RelayOptions,
+    observer: Arc<dyn Observer>,
+) -> Result<ExitReason> {
+    let listen = &options.listen;
     let mut signals = Signals::new()?;
-    let usage = |fault: &dyn std::error::Error| UsageError::new(fault.to_string());
+    let refused = |fault: &dyn std::error::Error| UsageError::new(fault.to_string());
     let mut settings = HttpSettings::default();
-    for file in &listen.cacert {
+    for file in &options.cacert {
         settings.ca_certificates.extend(read_certificates(file).map_err(UsageError::new)?);
     }
-    let address = Address::http(listen.url.as_str()).map_err(|fault| usage(&fault))?;
+    let address = Address::http(url.as_str()).map_err(|fault| refused(&fault))?;
     let relay = Arc::new(HttpRelay {
-        host: HeaderValue::from_str(listen.url.authority()).map_err(|fault| usage(&fault))?,
+        host: HeaderValue::from_str(url.authority()).map_err(|fault| refused(&fault))?,
         name: address.to_string(),
         dialer: Dialer::http1(address, settings),
         hosts: listen.allow_host.clone(),
@@ -92,11 +97,11 @@ pub(super) async fn run(listen: &RelayListen, observer: Arc<dyn Observer>) -> Re
     let listener =
         TcpListener::bind(at).await.with_context(|| format!("cannot listen on {}:{}", at.0, at.1))?;
     let local = listener.local_addr().context("no address")?;
-    if is_own(&listen.url, local).await {
-        return Err(UsageError::new(format!("{}: the relay would be its own server", listen.url)).into());
+    if is_own(url, local).await {
+        return Err(usage!("{url}: the relay would be its own server").into());
     }
     reachable::warn_of_relay(local);
-    announce(local, listen.url.path());
+    announce(local, url.path());
     tokio::select! {
         () = accept(listener, relay) => Ok(ExitReason::Done),
         signal = signals.next() => Ok(signal.reason()),

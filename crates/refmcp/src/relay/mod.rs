@@ -19,8 +19,9 @@ use anyhow::Result;
 use refmcp_client::observer::Observer;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::runtime::Builder;
+use url::Url;
 
-use crate::args::{ExitReason, Relay, RelayServer};
+use crate::args::{ExitReason, RelayOptions};
 use crate::trace::Tracer;
 use taps::Tap;
 
@@ -28,14 +29,14 @@ use taps::Tap;
 const CHUNK: usize = 64 << 10;
 
 /// Passes bytes on until one side is gone or a signal ends it.
-pub(crate) fn run(relay: &Relay) -> Result<ExitReason> {
+pub(crate) fn run(options: &RelayOptions, url: Option<&Url>) -> Result<ExitReason> {
     let observer: Vec<Arc<dyn Observer>> =
-        Tracer::new(Some(&relay.trace), false)?.into_iter().map(|tracer| Arc::new(tracer) as _).collect();
+        Tracer::new(Some(&options.trace), false)?.into_iter().map(|tracer| Arc::new(tracer) as _).collect();
     let observer: Arc<dyn Observer> = Arc::new(observer);
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let done = match &relay.server {
-        RelayServer::Command(words) => runtime.block_on(stdio::run(words, observer)),
-        RelayServer::Url(listen) => runtime.block_on(http::run(listen, observer)),
+    let done = match url {
+        None => runtime.block_on(stdio::run(&options.command, observer)),
+        Some(url) => runtime.block_on(http::run(url, options, observer)),
     };
     // A thread that reads standard input cannot be ended otherwise.
     runtime.shutdown_background();
