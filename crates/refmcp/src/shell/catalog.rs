@@ -30,7 +30,7 @@ impl Catalog {
             listed(client, has.resources.is_some()),
             listed(client, has.resources.is_some()),
             listed(client, has.prompts.is_some()),
-            models(client, ExtraMethods::Models.is_in(&has)),
+            models(client, ExtraMethods::MODELS.is_in(&has)),
         );
         Self { tools, resources, templates, prompts, models }
     }

@@ -232,7 +232,7 @@ impl Shell {
     async fn model(&self, name: &str) -> Result<()> {
         let servers = self.registry.chosen(None)?;
         let knows =
-            |server: &&Arc<Connected>| ExtraMethods::Models.is_in(&server.client().server().capabilities);
+            |server: &&Arc<Connected>| ExtraMethods::MODELS.is_in(&server.client().server().capabilities);
         let any = servers.iter().any(|server| knows(&server));
         for server in servers.iter().filter(|server| knows(server) || !any) {
             server.with_hint(models::select_quietly(&server.session, name)).await?;

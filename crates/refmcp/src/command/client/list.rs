@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use refmcp_client::model::{Prompt, Resource, ResourceTemplate, Tool};
-use refmcp_client::{Client, Listable, RpcError};
+use refmcp_client::{Client, Listable};
 use refmcp_proto::jsonrpc::code;
 use refmcp_proto::revision::Method;
 use serde::Serialize;
@@ -95,7 +95,7 @@ struct Lists<'a> {
     text: String,
     document: Document,
     /// Lists that the server did not give, and why.
-    refused: Vec<(&'static str, anyhow::Error, Option<i64>)>,
+    refused: Vec<(&'static str, anyhow::Error)>,
     /// Everything there is, by name.
     known: Vec<String>,
     /// The names that were asked for and not found.
@@ -104,21 +104,12 @@ struct Lists<'a> {
 
 impl Lists<'_> {
     async fn add<T: Listable>(&mut self, kind: &Kind<T>) -> Result<()> {
-        let all = self.what == ListKind::All;
-        let offered = T::offered(&self.session.client.server().capabilities);
-        if !(self.what == kind.listing || all && offered) {
+        if !self.wants(kind.listing, T::offered(&self.session.client.server().capabilities)) {
             return Ok(());
         }
-        let listed = match self.session.list::<WithRawJson<T>>().await {
-            Ok(listed) => listed,
-            Err(fault) if all => {
-                self.document.refuse(member::<T>(), fault.rpc(), &fault.to_string());
-                let code = fault.rpc().map(|error| error.code);
-                self.refused.push((kind.heading, self.session.fault(T::METHOD.name(), &fault), code));
-                return Ok(());
-            }
-            Err(fault) => return Err(self.session.fault(T::METHOD.name(), &fault)),
-        };
+        let listed = self.session.list::<WithRawJson<T>>().await;
+        let listed = listed.map_err(|fault| self.session.fault(T::METHOD.name(), &fault));
+        let Some(listed) = self.or_refused(kind.heading, member::<T>(), listed)? else { return Ok(()) };
         let view = self.session.printer.view();
         let (items, texts): (Vec<T>, Vec<_>) =
             listed.into_iter().map(|written| (written.item, written.text)).unzip();
@@ -133,22 +124,12 @@ impl Lists<'_> {
 
     /// Models are beyond the protocol, and come in one answer.
     async fn add_models(&mut self) -> Result<()> {
-        let all = self.what == ListKind::All;
-        let offered = ExtraMethods::Models.is_in(&self.session.client.server().capabilities);
-        if !(self.what == ListKind::Models || all && offered) {
+        let offered = ExtraMethods::MODELS.is_in(&self.session.client.server().capabilities);
+        if !self.wants(ListKind::Models, offered) {
             return Ok(());
         }
-        let fetched = match models::fetch(self.session).await {
-            Ok(fetched) => fetched,
-            Err(fault) if all => {
-                let rpc = rpc_of(&fault);
-                let code = rpc.map(|error| error.code);
-                self.document.refuse("models", rpc, &format!("{fault:#}"));
-                self.refused.push(("models", fault, code));
-                return Ok(());
-            }
-            Err(fault) => return Err(fault),
-        };
+        let fetched = models::fetch(self.session).await;
+        let Some(fetched) = self.or_refused("models", "models", fetched)? else { return Ok(()) };
         let (list, texts) = (fetched.item, models::texts(&fetched.text)?);
         let view = self.session.printer.view();
         if self.names.is_empty() {
@@ -158,6 +139,29 @@ impl Lists<'_> {
             self.named("models", list.models.iter().zip(texts), |model| vec![&model.name], one);
         }
         Ok(())
+    }
+
+    fn wants(&self, listing: ListKind, offered: bool) -> bool {
+        self.what == listing || self.what == ListKind::All && offered
+    }
+
+    /// What the server answered. Where several lists are wanted, one that it does not give leaves the others.
+    fn or_refused<T>(
+        &mut self,
+        heading: &'static str,
+        member: &'static str,
+        answer: Result<T>,
+    ) -> Result<Option<T>> {
+        let fault = match answer {
+            Ok(answer) => return Ok(Some(answer)),
+            Err(fault) if self.what == ListKind::All => fault,
+            Err(fault) => return Err(fault),
+        };
+        let error = rpc_of(&fault).and_then(|error| serde_json::to_value(error).ok());
+        let error = error.unwrap_or_else(|| json!({ "message": format!("{fault:#}") }));
+        self.document.errors.insert(member, error);
+        self.refused.push((heading, fault));
+        Ok(None)
     }
 
     /// Adds a list; it has a heading where there are several.
@@ -200,17 +204,17 @@ impl Lists<'_> {
             return Err(UsageError::new(unknown(self.what.one(), name, &known)).into());
         }
         if self.document.lists.is_empty()
-            && let Some((_, fault, _)) = self.refused.pop()
+            && let Some((_, fault)) = self.refused.pop()
         {
             return Err(fault);
         }
         let is_empty = self.what != ListKind::All && self.document.lists.values().all(Vec::is_empty);
         self.session.printer.show(&self.document, |view| Rendered::of_list(self.text, is_empty, view))?;
         let mut reason = ExitReason::Done;
-        for (heading, fault, code) in &self.refused {
+        for (heading, fault) in &self.refused {
             self.session.bars.say(&format!("refmcp: {heading}: {}\n", one_line(&format!("{fault:#}"))));
             // A method that is not there is a list that is empty.
-            if *code != Some(code::METHOD_NOT_FOUND) {
+            if rpc_of(fault).map(|error| error.code) != Some(code::METHOD_NOT_FOUND) {
                 reason = ExitReason::of(fault);
             }
         }
@@ -240,13 +244,6 @@ struct Document {
     lists: BTreeMap<&'static str, Vec<Box<RawValue>>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     errors: BTreeMap<&'static str, Value>,
-}
-
-impl Document {
-    fn refuse(&mut self, member: &'static str, rpc: Option<&RpcError>, message: &str) {
-        let error = rpc.and_then(|error| serde_json::to_value(error).ok());
-        self.errors.insert(member, error.unwrap_or_else(|| json!({ "message": message })));
-    }
 }
 
 /// What the result calls the list.

@@ -23,11 +23,9 @@ const META: &str = "refmcp/model";
 
 /// The answer to `models/list`, as far as people are shown it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(default)]
 pub(crate) struct ModelList {
-    #[serde(default)]
     pub(crate) models: Vec<Model>,
-    #[serde(default)]
     pub(crate) active: Option<String>,
 }
 
@@ -43,9 +41,7 @@ impl ModelList {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Model {
     pub(crate) name: String,
-    #[serde(default)]
     pub(crate) description: Option<String>,
-    #[serde(default)]
     pub(crate) context_length: Option<u64>,
     #[serde(default)]
     pub(crate) active: bool,
@@ -62,7 +58,7 @@ pub(crate) async fn list(session: &Session) -> Result<()> {
 
 /// The models, and as the server wrote them.
 pub(crate) async fn fetch(session: &Session) -> Result<WithRawJson<ModelList>> {
-    ExtraMethods::Models.require(session)?;
+    ExtraMethods::MODELS.require(session)?;
     let request = session.client.raw("models/list", JsonObject::new()).read_as();
     session.ask(request).await.map_err(|fault| session.fault("models/list", &fault))
 }
@@ -90,7 +86,7 @@ pub(crate) async fn select(session: &Session, name: &str) -> Result<()> {
 
 /// Selects a model: for the session, or for every request from now on where there is none.
 pub(crate) async fn select_quietly(session: &Session, name: &str) -> Result<()> {
-    ExtraMethods::Models.require(session)?;
+    ExtraMethods::MODELS.require(session)?;
     let client = &session.client;
     let per_request = is_stateless(client);
     let named = JsonObject::from_iter([(META.to_owned(), Value::from(name))]);

@@ -239,7 +239,7 @@ pub(crate) async fn set_level(session: &Session, level: LogLevel) -> Result<()> 
 
 /// `metadata`: what a server says of itself beyond the protocol.
 pub(crate) async fn metadata(session: &Session) -> Result<()> {
-    ExtraMethods::Metadata.require(session)?;
+    ExtraMethods::METADATA.require(session)?;
     let request = session.client.raw("metadata/get", JsonObject::new()).read_as::<Box<RawValue>>();
     let written = session.ask(request).await.map_err(|fault| session.fault("metadata/get", &fault))?;
     let members: Value = serde_json::from_str(written.get())?;
