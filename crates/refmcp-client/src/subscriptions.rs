@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use refmcp_proto::engine::client::CallError;
+use refmcp_proto::engine::client::{CallError, TransportError};
 use refmcp_proto::model::{LogLevel, ServerCapabilities, ServerNotification, SubscriptionFilter};
 use refmcp_proto::revision::Lifecycle;
 use tokio::sync::{Notify, watch};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::client::Client;
@@ -21,8 +21,10 @@ use crate::driver::OpenState;
 use crate::error::Error;
 use crate::host::Event;
 
-/// The pause before a `subscriptions/listen` that the server has ended is sent again.
-const LISTEN_AGAIN: Duration = Duration::from_secs(1);
+/// The pause before a `subscriptions/listen` that has ended is sent again, at first and at most. A stream that lasts as
+/// long as the first begins anew with it.
+const MIN_BACKOFF: Duration = Duration::from_secs(1);
+const MAX_BACKOFF: Duration = Duration::from_secs(30);
 /// How long a subscription may take to be acknowledged, before what follows it goes on.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(2);
 
@@ -106,15 +108,18 @@ impl Subscriptions {
         self.change(listener, |wanted| *wanted = filter);
     }
 
-    /// Adds a resource to what a listener wants, or removes it.
-    pub fn set_resource(&self, listener: u64, uri: &str, is_wanted: bool) {
+    /// Adds a resource to what a listener wants, or removes it. Tells whether the listener wanted it before.
+    pub fn set_resource(&self, listener: u64, uri: &str, is_wanted: bool) -> bool {
         self.change(listener, |filter| {
             let uris = filter.resource_subscriptions.get_or_insert_default();
+            let before = uris.len();
             uris.retain(|known| known != uri);
+            let was_wanted = uris.len() < before;
             if is_wanted {
                 uris.push(uri.to_owned());
             }
-        });
+            was_wanted
+        })
     }
 
     /// Adds all lists whose changes a server offers to tell of, as servers with sessions do without being asked.
@@ -127,14 +132,15 @@ impl Subscriptions {
         });
     }
 
-    fn change(&self, listener: u64, change: impl FnOnce(&mut SubscriptionFilter)) {
+    fn change<T>(&self, listener: u64, change: impl FnOnce(&mut SubscriptionFilter) -> T) -> T {
         let mut wanted = self.0.wanted.lock();
         wanted.changes += 1;
         let filter = wanted.filters.entry(listener).or_default();
-        change(filter);
+        let returned = change(filter);
         if is_empty(filter) {
             wanted.filters.remove(&listener);
         }
+        returned
     }
 
     /// The level of log messages that is wanted.
@@ -237,7 +243,7 @@ fn is_empty(filter: &SubscriptionFilter) -> bool {
 async fn subscribe(client: &Client, before: &[String], wanted: &[String]) {
     for uri in wanted.iter().filter(|uri| !before.contains(uri)) {
         if let Err(fault) = client.subscribe(uri).await {
-            tracing::warn!("the server refuses a subscription: {fault}");
+            tracing::warn!("{} refuses a subscription to {uri}: {fault}", client.name());
         }
     }
     for uri in before.iter().filter(|uri| !wanted.contains(uri)) {
@@ -281,6 +287,7 @@ async fn listen_on(
         });
         request.into_future()
     };
+    let (mut since, mut pause) = (Instant::now(), MIN_BACKOFF);
     let mut listening = request();
     let mut ended = tokio::select! {
         biased;
@@ -297,13 +304,21 @@ async fn listen_on(
             Err(Error::Call(
                 refused @ (CallError::Rpc(_) | CallError::Refused(_) | CallError::NotOpen(_)),
             )) => {
-                tracing::warn!("the server tells of no changes: {refused}");
+                tracing::warn!("{} tells of no changes: {refused}", client.name());
                 return acknowledged.notify_one();
             }
+            Err(Error::Call(CallError::Transport(
+                why @ (TransportError::Unreachable(_) | TransportError::Broken(_)),
+            ))) => client.driver.emit(&Event::StreamLost(why)),
             Err(fault) => tracing::debug!("a subscription is requested again: {fault}"),
             Ok(_) => {}
         }
-        sleep(LISTEN_AGAIN).await;
+        if since.elapsed() >= MIN_BACKOFF {
+            pause = MIN_BACKOFF;
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(MAX_BACKOFF);
+        since = Instant::now();
         listening = request();
     }
 }

@@ -1,26 +1,20 @@
 //! One task for each connected server: shows what it tells of, keeps up with what it catalogs, and notices its end.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use refmcp_client::model::ServerNotification;
-use refmcp_client::{CallError, Client, Error, Event, TransportError};
+use refmcp_client::{Client, Event, Subscriptions, TransportError};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 use super::catalog::Catalog;
 use super::notices::Notices;
 use super::servers::{Outage, ServerRegistry, ServerState};
-use crate::command::client::watch::{MIN_STREAM_DURATION, answers, describe, filter, is_stateless};
+use crate::command::client::watch::{answers, describe, filter};
 use crate::ui::text::one_line;
 
-/// How long to wait before listening anew: at first, and at most.
-const MIN_BACKOFF: Duration = Duration::from_secs(1);
-const MAX_BACKOFF: Duration = Duration::from_secs(30);
-
-/// The resources whose changes are of interest.
-type Subscriptions = watch::Receiver<BTreeSet<String>>;
+/// The shell, among those that listen to a server.
+pub(super) const LISTENER: u64 = 0;
 
 /// What the task needs.
 pub(super) struct ServerMonitor {
@@ -30,20 +24,22 @@ pub(super) struct ServerMonitor {
     pub(super) notices: Notices,
     pub(super) registry: ServerRegistry,
     pub(super) outage: Outage,
+    pub(super) subscriptions: Subscriptions,
 }
 
 impl ServerMonitor {
     /// Goes on until the server is gone.
-    pub(super) async fn run(self, events: broadcast::Receiver<Event>, subscriptions: Subscriptions) {
+    pub(super) async fn run(self, events: broadcast::Receiver<Event>) {
         let catalog = self.keep_up(events.resubscribe());
-        let changes = self.listen(subscriptions.clone());
+        self.subscriptions.set(LISTENER, filter(Vec::new()));
+        let changes = self.subscriptions.connect(&self.client);
         tokio::select! {
-            () = self.hear(events, subscriptions) => {}
+            () = self.hear(events) => {}
             ((), ()) = async { tokio::join!(catalog, changes) } => std::future::pending().await,
         }
     }
 
-    async fn hear(&self, mut events: broadcast::Receiver<Event>, subscriptions: Subscriptions) {
+    async fn hear(&self, mut events: broadcast::Receiver<Event>) {
         loop {
             match events.recv().await {
                 Ok(
@@ -62,8 +58,6 @@ impl ServerMonitor {
                 Ok(Event::Reopened(_)) => {
                     self.outage.ends();
                     self.say("the session was lost and opened anew");
-                    let uris = subscriptions.borrow().clone();
-                    self.subscribe_again(uris).await;
                 }
                 // A server that has forgotten the session opens another for the ping.
                 Ok(Event::StreamLost(why)) => {
@@ -89,17 +83,6 @@ impl ServerMonitor {
         }
     }
 
-    async fn subscribe_again(&self, uris: BTreeSet<String>) {
-        if is_stateless(&self.client) {
-            return;
-        }
-        for uri in uris {
-            if let Err(fault) = self.client.subscribe(&uri).await {
-                self.say(&format!("no longer tells of {}: {}", one_line(&uri), one_line(&fault.to_string())));
-            }
-        }
-    }
-
     /// Asks for the lists at the beginning, and whenever one of them has changed.
     async fn keep_up(&self, mut events: broadcast::Receiver<Event>) {
         loop {
@@ -116,50 +99,6 @@ impl ServerMonitor {
                     Ok(_) => {}
                     Err(RecvError::Closed) => return,
                 }
-            }
-        }
-    }
-
-    /// Where there is no session: listens for changes of the lists and of the resources that are of interest. When the
-    /// server cannot be reached that is told at once, and it is tried again until it can.
-    async fn listen(&self, mut subscriptions: Subscriptions) {
-        let mut pause = MIN_BACKOFF;
-        while is_stateless(&self.client) {
-            let uris = subscriptions.borrow_and_update().iter().cloned().collect();
-            let since = Instant::now();
-            let ended = tokio::select! {
-                ended = self.client.listen(&filter(uris)) => ended.map(drop),
-                Ok(()) = subscriptions.changed() => continue,
-            };
-            let lasted = since.elapsed() >= MIN_STREAM_DURATION;
-            if lasted {
-                pause = MIN_BACKOFF;
-            }
-            let again = match &ended {
-                Err(Error::Call(CallError::Transport(
-                    why @ (TransportError::Unreachable(_) | TransportError::Broken(_)),
-                ))) => {
-                    self.does_not_answer(why);
-                    true
-                }
-                // A stream that has lasted ends with a server that stops, or with a proxy that has had enough.
-                Ok(()) => lasted,
-                Err(_) => false,
-            };
-            match ended {
-                Ok(()) => tracing::debug!("{} tells of changes no more", self.client.name()),
-                Err(fault) => tracing::debug!("{} does not tell of changes: {fault}", self.client.name()),
-            }
-            let changed = if again {
-                let waited = tokio::time::timeout(pause, subscriptions.changed()).await;
-                pause = (pause * 2).min(MAX_BACKOFF);
-                waited.unwrap_or(Ok(()))
-            } else {
-                // It listens again when there is something else to listen for.
-                subscriptions.changed().await
-            };
-            if changed.is_err() {
-                return;
             }
         }
     }

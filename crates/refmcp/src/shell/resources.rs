@@ -10,6 +10,7 @@ use refmcp_proto::uri_template::{expand, variables};
 
 use super::catalog::{self, Unresolved};
 use super::complete::{Ask, values};
+use super::monitor::LISTENER;
 use super::run::{Shell, ambiguous};
 use super::servers::Connected;
 use crate::args::{UsageError, usage};
@@ -128,14 +129,15 @@ impl Shell {
             server.ask(server.client().subscribe(&uri)).await?;
         }
         self.say(&server.name, &format!("tells of changes of {uri}"));
-        server.subscriptions.send_if_modified(|uris| uris.insert(uri));
+        server.subscriptions.set_resource(LISTENER, &uri, true);
+        server.apply_subscriptions().await;
         Ok(())
     }
 
     /// Lets it tell of them no more.
     pub(super) async fn unsubscribe(&self, uri: &str) -> Result<()> {
         let (server, uri) = self.server_of(uri).await?;
-        if !server.subscriptions.send_if_modified(|uris| uris.remove(&uri)) {
+        if !server.subscriptions.set_resource(LISTENER, &uri, false) {
             return Err(usage!(
                 "{} has no subscription to {uri}; `resources` lists what can be subscribed to",
                 server.name
@@ -145,6 +147,7 @@ impl Shell {
         if !is_stateless(server.client()) {
             server.ask(server.client().unsubscribe(&uri)).await?;
         }
+        server.apply_subscriptions().await;
         self.say(&server.name, &format!("no longer tells of changes of {uri}"));
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use parking_lot::Mutex;
+use refmcp_client::Subscriptions;
 use refmcp_client::model::LogLevel;
 use serde_json::json;
 use tokio::sync::watch;
@@ -29,7 +30,6 @@ use crate::ui::render::table::Table;
 use crate::ui::text::one_line;
 
 /// A session.
-#[derive(Debug)]
 pub(super) struct Shell {
     pub(super) registry: ServerRegistry,
     pub(super) shared: SharedOptions,
@@ -63,7 +63,7 @@ impl Shell {
             }
         };
         let catalog: Arc<watch::Sender<Option<Arc<Catalog>>>> = Arc::default();
-        let subscriptions = Arc::new(watch::Sender::default());
+        let subscriptions = Subscriptions::default();
         let outage = Outage::default();
         let monitor = ServerMonitor {
             name: name.to_owned(),
@@ -72,8 +72,9 @@ impl Shell {
             notices: self.notices.clone(),
             registry: self.registry.clone(),
             outage: outage.clone(),
+            subscriptions: subscriptions.clone(),
         };
-        let monitoring = monitor.run(session.events.subscribe(), subscriptions.subscribe());
+        let monitoring = monitor.run(session.events.subscribe());
         let monitor = AbortOnDropHandle::new(tokio::spawn(monitoring));
         let (name, target) = (name.to_owned(), target.clone());
         let connected =

@@ -1,17 +1,17 @@
 //! The servers of a session: which there are, what they are called, and which of them are connected.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use refmcp_client::{Client, redact};
+use refmcp_client::{Client, Subscriptions, redact};
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::catalog::{Catalog, Catalogs};
 use crate::args::{Target, UsageError, usage};
 use crate::command::auth;
+use crate::command::client::watch::is_stateless;
 use crate::command::client::{Session, fault};
 use crate::ui::suggest::choices;
 
@@ -19,10 +19,10 @@ use crate::ui::suggest::choices;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// All servers of the session; clones share them.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(super) struct ServerRegistry(Arc<Mutex<Inner>>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Inner {
     entries: Vec<Entry>,
     used: Option<String>,
@@ -31,7 +31,7 @@ struct Inner {
 }
 
 /// One server.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) target: Target,
@@ -39,7 +39,6 @@ pub(super) struct Entry {
 }
 
 /// A connected server.
-#[derive(Debug)]
 pub(super) struct Connected {
     pub(super) name: String,
     pub(super) target: Target,
@@ -47,7 +46,7 @@ pub(super) struct Connected {
     /// What it catalogs, once that is known.
     pub(super) catalog: Arc<watch::Sender<Option<Arc<Catalog>>>>,
     /// The resources whose changes are of interest.
-    pub(super) subscriptions: Arc<watch::Sender<BTreeSet<String>>>,
+    pub(super) subscriptions: Subscriptions,
     /// Why it does not answer at the moment.
     pub(super) outage: Outage,
     pub(super) monitor: AbortOnDropHandle<()>,
@@ -75,6 +74,15 @@ impl Connected {
         self.with_hint(asked).await
     }
 
+    /// Asks for the changes that are of interest now. A server with sessions was asked before, by a request of its own.
+    pub(super) async fn apply_subscriptions(&self) {
+        if is_stateless(self.client()) {
+            self.subscriptions.apply().await;
+        } else {
+            self.subscriptions.mark_applied().await;
+        }
+    }
+
     /// Asks for its lists again.
     pub(super) async fn refresh(&self) {
         self.catalog.send_replace(Some(Arc::new(Catalog::fetch(self.client()).await)));
@@ -90,7 +98,7 @@ impl Connected {
 }
 
 /// Whether a server is connected.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) enum ServerState {
     /// Not yet; or not again, where it was before.
     Connecting {
@@ -348,11 +356,11 @@ mod tests {
         let names: Vec<String> = (0..3).map(|_| registry.add(&target)).collect();
         assert_eq!(names, ["refmcp", "refmcp-2", "refmcp-3"]);
         assert!(registry.connected().is_empty());
-        let fault = registry.named("refmcp-2").unwrap_err().to_string();
+        let fault = registry.named("refmcp-2").err().unwrap().to_string();
         assert!(fault.contains("not connected: connecting; to connect: connect refmcp-2"), "{fault}");
-        let fault = registry.chosen(None).unwrap_err().to_string();
+        let fault = registry.chosen(None).err().unwrap().to_string();
         assert!(fault.contains("to connect again: connect refmcp or connect refmcp-2"), "{fault}");
-        let fault = registry.named("x").unwrap_err().to_string();
+        let fault = registry.named("x").err().unwrap().to_string();
         assert!(fault.contains("refmcp, refmcp-2, refmcp-3"), "{fault}");
     }
 }

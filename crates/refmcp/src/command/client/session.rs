@@ -36,7 +36,6 @@ const LATEST: Duration = Duration::from_millis(500);
 const KEPT_EVENTS: usize = 4096;
 
 /// A connected server, and how to show what it says.
-#[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) client: Client,
     pub(crate) printer: Printer,

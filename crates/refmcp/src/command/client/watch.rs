@@ -19,7 +19,7 @@ use crate::ui::text::{multi_line, one_line};
 use refmcp_proto::revision::Method;
 
 /// A stream that lasted this long is opened again when it breaks; a server that ends streams at once does not want it.
-pub(crate) const MIN_STREAM_DURATION: Duration = Duration::from_secs(1);
+const MIN_STREAM_DURATION: Duration = Duration::from_secs(1);
 
 /// How long a server may take to show that it is there.
 pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(2);
