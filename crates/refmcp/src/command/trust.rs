@@ -54,11 +54,7 @@ struct Changed {
 
 impl Changed {
     fn text(&self) -> String {
-        let done = match self.decision {
-            Some(Decision::Allowed) => "allowed",
-            Some(Decision::Disabled) => "disabled",
-            None => "forgotten",
-        };
+        let done = self.decision.map_or("forgotten", decision);
         if !self.found {
             return format!("nothing was decided about {}\n", one_line(&self.subject));
         }

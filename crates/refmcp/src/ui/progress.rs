@@ -42,20 +42,16 @@ impl fmt::Debug for Bars {
 impl Bars {
     /// Bars on stderr, where it is a terminal.
     pub(crate) fn on_stderr() -> Self {
-        Self {
-            all: MultiProgress::with_draw_target(ProgressDrawTarget::stderr()),
-            elsewhere: None,
-            server: None,
-        }
+        Self::drawn_to(ProgressDrawTarget::stderr())
     }
 
     /// Bars that are not shown.
     pub(crate) fn hidden() -> Self {
-        Self {
-            all: MultiProgress::with_draw_target(ProgressDrawTarget::hidden()),
-            elsewhere: None,
-            server: None,
-        }
+        Self::drawn_to(ProgressDrawTarget::hidden())
+    }
+
+    fn drawn_to(target: ProgressDrawTarget) -> Self {
+        Self { all: MultiProgress::with_draw_target(target), elsewhere: None, server: None }
     }
 
     /// A call, which gets a bar when it first says how far it has come.
@@ -109,7 +105,6 @@ impl Bars {
 }
 
 /// Bars that are not shown for now.
-#[derive(Debug)]
 #[must_use]
 pub(crate) struct Hidden {
     all: MultiProgress,
@@ -124,7 +119,6 @@ impl Drop for Hidden {
 }
 
 /// The bar of one call; it goes with it.
-#[derive(Debug)]
 pub(crate) struct Bar {
     all: MultiProgress,
     label: String,

@@ -1,14 +1,13 @@
 //! Sending a person to log in, and waiting for their browser to come back.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_client::auth::{Browser, BrowserError, is_redirect_for};
 use refmcp_client::transport::BoxFuture;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 use url::Url;
 
-use super::callback::{Callback, CallbackTimeout};
+use super::callback::Callback;
 use crate::args::BrowserOptions;
 use crate::command::client::Person;
 use crate::ui::browser::open_url;
@@ -26,7 +25,7 @@ pub(crate) struct LocalBrowser {
     ask_about: Option<String>,
     /// The port that authorization servers know already: with another one they would have to be told anew.
     usual_port: Option<u16>,
-    callback: Mutex<Option<Arc<Callback>>>,
+    callback: OnceCell<Callback>,
     /// Held during a login: one at a time.
     turn: Mutex<()>,
 }
@@ -35,7 +34,7 @@ impl LocalBrowser {
     /// For a user who has asked to log in.
     pub(crate) fn new(person: &Person, bars: &Bars, visit: BrowserOptions) -> Self {
         let (person, bars) = (person.clone(), bars.clone());
-        let (callback, turn) = (Mutex::default(), Mutex::default());
+        let (callback, turn) = (OnceCell::new(), Mutex::default());
         Self { person, bars, visit, ask_about: None, usual_port: None, callback, turn }
     }
 
@@ -49,24 +48,21 @@ impl LocalBrowser {
         Self { ask_about: Some(server.to_owned()), ..self }
     }
 
-    async fn callback(&self) -> Result<Arc<Callback>, BrowserError> {
-        let mut callback = self.callback.lock().await;
-        if let Some(callback) = &*callback {
-            return Ok(callback.clone());
-        }
+    async fn callback(&self) -> Result<&Callback, BrowserError> {
+        self.callback.get_or_try_init(|| self.bind()).await
+    }
+
+    async fn bind(&self) -> Result<Callback, BrowserError> {
         let port = self.visit.callback_port;
         if let (0, Some(usual)) = (port, self.usual_port)
-            && let Ok(bound) = Callback::bind(usual).await.map(Arc::new)
+            && let Ok(bound) = Callback::bind(usual).await
         {
-            *callback = Some(bound.clone());
             return Ok(bound);
         }
-        let bound = Callback::bind(port).await.map(Arc::new).map_err(|fault| {
+        Callback::bind(port).await.map_err(|fault| {
             let at = if port == 0 { "any port".to_owned() } else { format!("port {port}") };
             BrowserError::Failed(format!("cannot listen on {at} of this machine for the browser: {fault}"))
-        })?;
-        *callback = Some(bound.clone());
-        Ok(bound)
+        })
     }
 
     /// Asks the user whether to log in at all, unless they have asked for it.
@@ -135,20 +131,9 @@ impl LocalBrowser {
         let callback = self.callback().await?;
         self.send(&page);
         tokio::select! {
-            came = callback.wait(&page, self.visit.login_timeout) => came.map_err(Into::into),
+            came = callback.wait(&page, self.visit.login_timeout) => came,
             pasted = self.pasted(&page) => pasted,
         }
-    }
-}
-
-impl From<CallbackTimeout> for BrowserError {
-    fn from(timeout: CallbackTimeout) -> Self {
-        if timeout.other_login {
-            let what = "a browser came back, but with the state of another login, and none with this one's in time: \
-                        the authorization server mixes them up, or the redirect was forged";
-            return Self::Failed(what.to_owned());
-        }
-        Self::TimedOut
     }
 }
 

@@ -14,7 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use refmcp_client::auth::is_redirect_for;
+use refmcp_client::auth::{BrowserError, is_redirect_for};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -39,6 +39,10 @@ const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; f
 const TAKEN: &str = "refmcp has its answer; how it went is said there. You can close this window.";
 const NOT_THIS: &str = "This is not the answer that refmcp waits for.";
 
+/// Why no redirect of this login came in time, where another one did.
+const OTHER_LOGIN: &str = "a browser came back, but with the state of another login, and none with this one's in time: \
+                           the authorization server mixes them up, or the redirect was forged";
+
 /// A listener for browsers that come back.
 #[derive(Debug)]
 pub(crate) struct Callback {
@@ -47,7 +51,6 @@ pub(crate) struct Callback {
 }
 
 /// One login that is waited for.
-#[derive(Debug)]
 struct Waiting {
     /// The only name that we are called by.
     host: String,
@@ -72,15 +75,20 @@ impl Callback {
     }
 
     /// Waits for the redirect that answers the login page `sent`; gives the address it came to.
-    pub(crate) async fn wait(&self, sent: &Url, limit: Duration) -> Result<Url, CallbackTimeout> {
+    pub(crate) async fn wait(&self, sent: &Url, limit: Duration) -> Result<Url, BrowserError> {
         let waiting = Arc::new(Waiting {
             host: self.address.to_string(),
             sent: sent.clone(),
             taken: AtomicBool::new(false),
             other_login: AtomicBool::new(false),
         });
-        let came = timeout(limit, self.come_back(&waiting)).await;
-        came.map_err(|_| CallbackTimeout { other_login: waiting.other_login.load(Ordering::Relaxed) })
+        match timeout(limit, self.come_back(&waiting)).await {
+            Ok(url) => Ok(url),
+            Err(_) if waiting.other_login.load(Ordering::Relaxed) => {
+                Err(BrowserError::Failed(OTHER_LOGIN.to_owned()))
+            }
+            Err(_) => Err(BrowserError::TimedOut),
+        }
     }
 
     async fn come_back(&self, waiting: &Arc<Waiting>) -> Url {
@@ -105,13 +113,6 @@ impl Callback {
             }
         }
     }
-}
-
-/// No redirect of this login came in time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CallbackTimeout {
-    /// Whether one came with the state of another login.
-    pub(crate) other_login: bool,
 }
 
 /// Answers one request; gives the address when it is what was waited for.
@@ -249,12 +250,12 @@ mod tests {
     async fn waiting_ends_and_says_who_came() {
         let callback = Callback::bind(0).await.unwrap();
         let short = Duration::from_millis(1);
-        assert_eq!(callback.wait(&sent(), short).await, Err(CallbackTimeout { other_login: false }));
+        assert_eq!(callback.wait(&sent(), short).await, Err(BrowserError::TimedOut));
         let address = callback.address;
         let came = tokio::spawn(async move { get(address, "/callback?code=1&state=wrong").await });
         let sent = sent();
         let (missed, came) = tokio::join!(callback.wait(&sent, Duration::from_millis(500)), came);
-        assert_eq!(missed, Err(CallbackTimeout { other_login: true }));
+        assert_eq!(missed, Err(BrowserError::Failed(OTHER_LOGIN.to_owned())));
         assert!(came.unwrap().contains(NOT_THIS));
     }
 }

@@ -16,7 +16,7 @@ use crate::arguments::{ArgumentInput, ValueSource, parse_arguments};
 use crate::store::StateFolder;
 use crate::store::calls::{CallEntry, Outcome, append};
 use crate::store::trust::{Trust, Verdict};
-use crate::ui::ask::{Approval, approve, is_asked_about};
+use crate::ui::ask::{approve, is_asked_about};
 use crate::ui::redact::masked;
 use crate::ui::render;
 use crate::ui::suggest::unknown;
@@ -78,7 +78,7 @@ async fn approved(session: &Session, tool: &Tool, arguments: JsonObject) -> Resu
         approve(terminal, &server, &tool, arguments, &check)
     });
     match answer.await {
-        Some(Ok(Approval::Run(arguments))) => Ok(arguments),
+        Some(Ok(Some(arguments))) => Ok(arguments),
         Some(Err(fault)) => Err(fault.into()),
         _ => Err(ExitError::new(ExitReason::Failed, "it was not called").into()),
     }

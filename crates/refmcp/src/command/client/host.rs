@@ -148,14 +148,14 @@ pub(crate) fn host(shared: &SharedOptions, person: &Person, server: &str) -> Hos
     .url_elicitation(move |params| {
         let (person, server) = (of_pages.clone(), for_pages.clone());
         async move {
-            let consent =
+            let (action, page) =
                 answered(person.ask(move |terminal| ask_to_visit(terminal, &server, &params)).await)?;
-            if let Some(page) = &consent.open
+            if let Some(page) = &page
                 && let Err(fault) = open_url(page)
             {
                 tracing::warn!("the page was not opened, do so by hand: {page} ({fault})");
             }
-            Ok(ElicitResult::new(consent.action))
+            Ok(ElicitResult::new(action))
         }
     })
 }

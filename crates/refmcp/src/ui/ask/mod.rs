@@ -12,21 +12,13 @@ use crate::arguments::{ArgumentField, missing_fields};
 use crate::ui::render::{hints, tool_title};
 use crate::ui::terminal::{AskError, Terminal};
 
-/// What was decided about a call.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Approval {
-    /// Make it, with these arguments.
-    Run(JsonObject),
-    /// Do not.
-    Refused,
-}
-
 /// Whether a call is asked about: not when asking was ruled out, and not for a tool that says it only reads.
 pub(crate) fn is_asked_about(tool: &Tool, yes: bool) -> bool {
     !yes && tool.annotations.as_ref().and_then(|hints| hints.read_only_hint) != Some(true)
 }
 
-/// Shows a call and asks whether to make it; its arguments can be changed, to ones that pass the check.
+/// Shows a call and asks whether to make it; its arguments can be changed, to ones that pass the check. Gives the arguments
+/// to call with; none where the call is refused.
 ///
 /// # Errors
 ///
@@ -37,17 +29,17 @@ pub(crate) fn approve(
     tool: &Tool,
     mut arguments: JsonObject,
     check: &dyn Fn(&JsonObject) -> Result<(), String>,
-) -> Result<Approval, AskError> {
+) -> Result<Option<JsonObject>, AskError> {
     loop {
         match ask_approval(terminal, server, tool, &arguments) {
-            Ok('y') => return Ok(Approval::Run(arguments)),
+            Ok('y') => return Ok(Some(arguments)),
             Ok('e') => match edit(terminal, &arguments, check) {
                 Ok(changed) => arguments = changed,
                 // Giving up on a change is not giving up on the call.
                 Err(AskError::Ended) => terminal.say("The arguments stay as they are.")?,
                 Err(other) => return Err(other),
             },
-            Ok(_) | Err(AskError::Ended) => return Ok(Approval::Refused),
+            Ok(_) | Err(AskError::Ended) => return Ok(None),
             Err(other) => return Err(other),
         }
     }
@@ -143,20 +135,8 @@ fn ask_field(
     }
 }
 
-/// What was decided about a page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Consent {
-    /// What to answer the server.
-    pub(crate) action: ElicitAction,
-    /// The page to open.
-    pub(crate) open: Option<Url>,
-}
-
-impl Consent {
-    fn without_opening(action: ElicitAction) -> Self {
-        Self { action, open: None }
-    }
-}
+/// What the user chose, and the page to open.
+pub(crate) type Consent = (ElicitAction, Option<Url>);
 
 /// Shows where a server wants to send the user, and asks. The end of the input cancels.
 pub(crate) fn ask_to_visit(
@@ -165,7 +145,7 @@ pub(crate) fn ask_to_visit(
     params: &ElicitUrlParams,
 ) -> Result<Consent, AskError> {
     match ask_consent(terminal, server, params) {
-        Err(AskError::Ended) => Ok(Consent::without_opening(ElicitAction::Cancel)),
+        Err(AskError::Ended) => Ok((ElicitAction::Cancel, None)),
         other => other,
     }
 }
@@ -177,7 +157,7 @@ fn ask_consent(terminal: &mut Terminal, server: &str, params: &ElicitUrlParams) 
         Ok(page) => page,
         Err(why) => {
             terminal.warn(&format!("It is not opened: {why}. The address is {}", params.url))?;
-            return Ok(Consent::without_opening(ElicitAction::Decline));
+            return Ok((ElicitAction::Decline, None));
         }
     };
     terminal.say(&format!("  address  {page}"))?;
@@ -188,9 +168,9 @@ fn ask_consent(terminal: &mut Terminal, server: &str, params: &ElicitUrlParams) 
     terminal.say_faint("The server chose this address. What you do there does not pass through refmcp.")?;
     let question = "Open it? [yes, No = decline, cancel]";
     Ok(match terminal.letter(question, &["yes", "no", "cancel"], 'n')? {
-        'y' => Consent { action: ElicitAction::Accept, open: Some(page) },
-        'c' => Consent::without_opening(ElicitAction::Cancel),
-        _ => Consent::without_opening(ElicitAction::Decline),
+        'y' => (ElicitAction::Accept, Some(page)),
+        'c' => (ElicitAction::Cancel, None),
+        _ => (ElicitAction::Decline, None),
     })
 }
 
@@ -236,7 +216,7 @@ mod tests {
         value.as_object().unwrap().clone()
     }
 
-    fn decided(typed: &str) -> (Approval, String) {
+    fn decided(typed: &str) -> (Option<JsonObject>, String) {
         let (mut terminal, screen) = scripted(typed);
         let arguments = object(&json!({"disk": "a\x1b[2J"}));
         let check = |arguments: &JsonObject| {
@@ -248,19 +228,19 @@ mod tests {
 
     #[test]
     fn a_call_is_shown_and_asked_about() {
-        let as_it_was = Approval::Run(object(&json!({"disk": "a\x1b[2J"})));
+        let as_it_was = Some(object(&json!({"disk": "a\x1b[2J"})));
         for (typed, expected) in [
             ("y\n", as_it_was.clone()),
             ("yes\n", as_it_was.clone()),
-            ("\n", Approval::Refused),
-            ("n\n", Approval::Refused),
-            ("", Approval::Refused),
+            ("\n", None),
+            ("n\n", None),
+            ("", None),
             ("what?\ny\n", as_it_was.clone()),
             ("e\n\ny\n", as_it_was),
-            ("e\n{\"disk\":\"b\"}\ny\n", Approval::Run(object(&json!({"disk": "b"})))),
-            ("e\n{}\n[]\n{\"disk\":1}\ny\n", Approval::Run(object(&json!({"disk": 1})))),
-            ("e\n{\"disk\":\"b\"}\nn\n", Approval::Refused),
-            ("e\n", Approval::Refused),
+            ("e\n{\"disk\":\"b\"}\ny\n", Some(object(&json!({"disk": "b"})))),
+            ("e\n{}\n[]\n{\"disk\":1}\ny\n", Some(object(&json!({"disk": 1})))),
+            ("e\n{\"disk\":\"b\"}\nn\n", None),
+            ("e\n", None),
         ] {
             let (approval, shown) = decided(typed);
             assert_eq!(approval, expected, "{typed:?}: {shown}");
@@ -336,8 +316,8 @@ mod tests {
             ("c\n", ElicitAction::Cancel, false),
             ("", ElicitAction::Cancel, false),
         ] {
-            let (consent, shown) = asked(address, typed);
-            assert_eq!((consent.action, consent.open.is_some()), (action, opened), "{typed:?}");
+            let ((chosen, page), shown) = asked(address, typed);
+            assert_eq!((chosen, page.is_some()), (action, opened), "{typed:?}");
             for part in ["The server shop asks you to visit", address, "host     example.org\n"] {
                 assert!(shown.contains(part), "{part} in {shown}");
             }
@@ -363,7 +343,7 @@ mod tests {
         for address in ["file:///etc/passwd", "javascript:alert(1)", "ms-msdt:/x", "not an address", "-x", ""]
         {
             let (consent, shown) = asked(address, "y\n");
-            assert_eq!(consent, Consent::without_opening(ElicitAction::Decline), "{address}");
+            assert_eq!(consent, (ElicitAction::Decline, None), "{address}");
             assert!(shown.contains("not opened"), "{shown}");
         }
     }
