@@ -182,7 +182,6 @@ impl Drop for Held {
 }
 
 /// Keeps lines from stderr.
-#[derive(Debug)]
 pub(crate) struct Redirect;
 
 impl Drop for Redirect {
@@ -192,7 +191,6 @@ impl Drop for Redirect {
 }
 
 /// The log of this process.
-#[derive(Debug)]
 pub(crate) struct Log;
 
 impl Drop for Log {

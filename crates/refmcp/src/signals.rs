@@ -36,7 +36,6 @@ impl Signal {
 }
 
 /// Signals, from when this is made.
-#[derive(Debug)]
 pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,

@@ -22,7 +22,6 @@ use crate::ui::output::print;
 use crate::ui::redact::masked;
 
 /// Writes events to a file, and messages to standard output.
-#[derive(Debug)]
 pub(crate) struct Tracer {
     file: Option<Mutex<File>>,
     stdout: bool,

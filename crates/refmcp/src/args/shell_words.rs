@@ -40,14 +40,7 @@ pub(crate) fn split_words(line: &str) -> Result<Vec<String>, UsageError> {
                     }
                 }
             }
-            '\'' => {
-                let word = word.get_or_insert_default();
-                quoted(&mut rest, '\'', word)?;
-            }
-            '"' => {
-                let word = word.get_or_insert_default();
-                quoted(&mut rest, '"', word)?;
-            }
+            quote @ ('\'' | '"') => quoted(&mut rest, quote, word.get_or_insert_default())?,
             '\\' => {
                 let next = rest.next().ok_or_else(|| UsageError::new("a backslash ends the line"))?;
                 word.get_or_insert_default().push(next);

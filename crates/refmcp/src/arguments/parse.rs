@@ -17,7 +17,6 @@ use crate::ui::text::one_line;
 const DEEPEST_KEY: usize = 32;
 
 /// Arguments that are parsed, and errors so far.
-#[derive(Debug)]
 pub(crate) struct ParsedArguments {
     pub(crate) arguments: JsonObject,
     pub(crate) errors: Vec<ArgumentError>,

@@ -143,11 +143,11 @@ fn at_depth<'a>(walk: &SchemaWalk<'a>, schema: &'a Value, depth: usize) -> Strin
         return plain(only);
     }
     if schema.contains_key("enum") {
-        return format!("one of {}", members(list(schema, "enum").map(plain)));
+        return format!("one of {}", members(list(schema, "enum").map(plain), ", "));
     }
     let choices: Vec<String> = alternatives(schema).map(|choice| at_depth(walk, choice, depth + 1)).collect();
     if alternatives(schema).all(|choice| choice.get("const").is_some()) && !choices.is_empty() {
-        return format!("one of {}", members(choices.into_iter()));
+        return format!("one of {}", members(choices.into_iter(), ", "));
     }
     if !choices.is_empty() {
         return one_of(choices);
@@ -162,24 +162,20 @@ fn at_depth<'a>(walk: &SchemaWalk<'a>, schema: &'a Value, depth: usize) -> Strin
 
 fn one_of(mut choices: Vec<String>) -> String {
     choices.dedup();
-    if choices.len() > MAX_MEMBERS {
-        choices.truncate(MAX_MEMBERS);
-        choices.push("…".to_owned());
-    }
-    let text = choices.join(" or ");
+    let text = members(choices.into_iter(), " or ");
     match text.char_indices().nth(MAX_CHARACTERS) {
         None => text,
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
     }
 }
 
-fn members(names: impl Iterator<Item = String>) -> String {
+fn members(names: impl Iterator<Item = String>, between: &str) -> String {
     let mut names: Vec<String> = names.take(MAX_MEMBERS + 1).collect();
     if names.len() > MAX_MEMBERS {
         names.truncate(MAX_MEMBERS);
         names.push("…".to_owned());
     }
-    names.join(", ")
+    names.join(between)
 }
 
 fn of_type<'a>(walk: &SchemaWalk<'a>, schema: &'a JsonObject, kind: &str, depth: usize) -> String {

@@ -12,12 +12,6 @@ pub(crate) struct ValueSource<'a> {
     stdin_is_read: bool,
 }
 
-impl std::fmt::Debug for ValueSource<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ValueSource").field("stdin_is_read", &self.stdin_is_read).finish_non_exhaustive()
-    }
-}
-
 impl<'a> ValueSource<'a> {
     /// Files of this machine, and this as standard input.
     pub(crate) fn new(stdin: &'a mut dyn Read) -> Self {

@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
+use refmcp_auth::uri::is_loopback;
 use refmcp_http::TrustedProxy;
-use url::Host;
 
 use crate::args::BridgeSide;
 
@@ -65,15 +65,9 @@ pub(crate) fn warn_of_ops(address: SocketAddr) {
 /// Warns of a bridge, whose clients act with its rights.
 pub(crate) fn warn_of_bridge(from: &BridgeSide) {
     let BridgeSide::Listen { url, .. } = from else { return };
-    let is_local = match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
-        None => true,
-    };
     let what = "the bridge listens beyond this machine: every client that reaches it can call every tool of the server \
                 behind it, with the headers and tokens of the bridge; --from with 127.0.0.1 keeps it to this machine";
-    warn_if_open(is_local, url.authority(), what);
+    warn_if_open(is_loopback(url), url.authority(), what);
 }
 
 /// Warns of a relay, which passes on to a server that may believe that all its clients are on this machine.

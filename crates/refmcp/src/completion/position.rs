@@ -6,7 +6,6 @@ use super::{Candidate, Candidates, DESCRIPTION};
 use crate::ui::text::{first_line, truncate};
 
 /// The position that a line has reached.
-#[derive(Debug)]
 pub(super) struct Position<'a> {
     /// The command so far.
     command: &'a Command,

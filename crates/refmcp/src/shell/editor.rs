@@ -26,7 +26,6 @@ const MAX_LINE: usize = 1 << 20;
 const MAX_SUGGESTIONS: usize = 200;
 
 /// What came of asking for a line.
-#[derive(Debug)]
 pub(super) enum Typed {
     Line(String),
     /// Ctrl-c: the line is given up.
@@ -43,7 +42,6 @@ pub(super) enum Typed {
 pub(super) type Complete = Box<dyn Fn(&str, usize) -> (usize, Vec<Pair>) + Send>;
 
 /// Where lines come from.
-#[derive(Debug)]
 pub(super) struct Lines {
     prompts: mpsc::Sender<String>,
     typed: tokio::sync::mpsc::Receiver<Typed>,
@@ -190,16 +188,17 @@ impl Completer for Completing {
 }
 
 /// Restores the terminal's settings when this is dropped: the line editor may not get to do so.
-#[derive(Debug)]
 pub(super) struct TerminalGuard {
     #[cfg(unix)]
     before: Option<rustix::termios::Termios>,
 }
 
-#[cfg(unix)]
 impl TerminalGuard {
     pub(super) fn now() -> Self {
-        Self { before: rustix::termios::tcgetattr(std::io::stdin()).ok() }
+        Self {
+            #[cfg(unix)]
+            before: rustix::termios::tcgetattr(std::io::stdin()).ok(),
+        }
     }
 }
 
@@ -212,12 +211,5 @@ impl Drop for TerminalGuard {
             // A terminal that is gone needs no care.
             let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
         }
-    }
-}
-
-#[cfg(not(unix))]
-impl TerminalGuard {
-    pub(super) fn now() -> Self {
-        Self {}
     }
 }

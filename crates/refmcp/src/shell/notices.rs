@@ -2,7 +2,6 @@
 //! something never waits; one thread shows it, above the line where there is one.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -37,13 +36,6 @@ pub(super) struct Notices {
     above: Arc<Mutex<Option<Above>>>,
 }
 
-impl fmt::Debug for Notices {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Notices").field("typing", &self.typing).finish_non_exhaustive()
-    }
-}
-
-#[derive(Debug)]
 enum Notice {
     Text(String),
     /// Everything before this has been shown.

@@ -13,7 +13,6 @@ use super::folder::StateFolder;
 use super::timestamp::unix_millis;
 
 /// A cache and its limits.
-#[derive(Debug)]
 pub(crate) struct Cache {
     file: &'static str,
     /// Entries that are kept; of more, the oldest go.

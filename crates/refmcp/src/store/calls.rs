@@ -140,7 +140,6 @@ fn append_within(folder: &StateFolder, entry: &CallEntry, longest: u64) -> Resul
 }
 
 /// The calls that were made.
-#[derive(Debug)]
 pub(crate) struct Calls {
     /// From the oldest to the newest.
     pub(crate) entries: Vec<CallEntry>,

@@ -10,7 +10,6 @@ use refmcp_client::{CallError, Error};
 use crate::args::SharedOptions;
 
 /// What is left of a command's time.
-#[derive(Debug)]
 pub(crate) struct Budget {
     timeout: Duration,
     total: Duration,

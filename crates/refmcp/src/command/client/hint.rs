@@ -25,7 +25,7 @@ pub(crate) async fn of_connecting(server: &str, is_sse: bool, fault: &ConnectErr
         TransportError::Unreachable(_) if secure && text.contains("does not speak TLS") => {
             Some(match probe(&url).await {
                 Some(Spoken::Other(beginning)) => other_protocol(&beginning),
-                _ => format!("try {}", with_scheme(&url, secure)),
+                _ => format!("try {}", with_scheme(&url)),
             })
         }
         TransportError::Unreachable(_) if text.contains("not trusted here") => {
@@ -44,15 +44,13 @@ pub(crate) async fn of_connecting(server: &str, is_sse: bool, fault: &ConnectErr
             Some(elsewhere(&url, "a web page", ""))
         }
         TransportError::Refused { status: 400, body, .. } if !secure && body.contains("HTTPS") => {
-            Some(format!("try {}", with_scheme(&url, secure)))
+            Some(format!("try {}", with_scheme(&url)))
         }
         TransportError::Broken(_) | TransportError::Misbehaved(_) | TransportError::Unreachable(_)
             if !secure && !text.contains(" within ") =>
         {
             match probe(&url).await? {
-                Spoken::Tls => {
-                    Some(format!("the server speaks TLS at this port: try {}", with_scheme(&url, secure)))
-                }
+                Spoken::Tls => Some(format!("the server speaks TLS at this port: try {}", with_scheme(&url))),
                 Spoken::Other(beginning) => Some(other_protocol(&beginning)),
                 Spoken::Http => None,
             }
@@ -82,14 +80,13 @@ pub(crate) fn of_capability(error: &RpcError) -> Option<&'static str> {
 }
 
 /// The same address with TLS where it had none, and without where it had it.
-fn with_scheme(url: &Url, secure: bool) -> String {
+fn with_scheme(url: &Url) -> String {
     let (scheme, rest) = url.as_str().split_once("://").unwrap_or_default();
-    let web_socket = scheme.starts_with("ws");
-    let other = match (web_socket, secure) {
-        (true, true) => "ws",
-        (true, false) => "wss",
-        (false, true) => "http",
-        (false, false) => "https",
+    let other = match scheme {
+        "https" => "http",
+        "wss" => "ws",
+        "ws" => "wss",
+        _ => "https",
     };
     format!("{other}://{rest}")
 }
@@ -163,8 +160,8 @@ mod tests {
     #[test]
     fn other_addresses_are_proposed() {
         let at = |text: &str| Url::parse(text).unwrap();
-        assert_eq!(with_scheme(&at("https://h:1/mcp"), true), "http://h:1/mcp");
-        assert_eq!(with_scheme(&at("ws://h:1/"), false), "wss://h:1/");
+        assert_eq!(with_scheme(&at("https://h:1/mcp")), "http://h:1/mcp");
+        assert_eq!(with_scheme(&at("ws://h:1/")), "wss://h:1/");
         assert!(elsewhere(&at("http://h:1/"), "nothing", "").ends_with("try http://h:1/mcp"));
         assert!(elsewhere(&at("http://h:1/mcp"), "nothing", "").ends_with("check the path of the URL"));
         assert!(

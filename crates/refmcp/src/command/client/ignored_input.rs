@@ -29,7 +29,6 @@ const ADVICE: &str =
 const ADVICE_ON_ENDS: &str = "refmcp: a stdio server must end each message with a line break, and flush it\n";
 
 /// Tells of input that was left out, up to a limit.
-#[derive(Debug)]
 pub(crate) struct IgnoredInput {
     bars: Bars,
     told: AtomicUsize,

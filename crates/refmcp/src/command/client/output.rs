@@ -65,7 +65,6 @@ impl Printer {
 }
 
 /// A result beside the JSON text that the server wrote, so that output keeps its members in their order.
-#[derive(Debug)]
 pub(crate) struct WithRawJson<T> {
     pub(crate) item: T,
     pub(crate) text: Box<RawValue>,

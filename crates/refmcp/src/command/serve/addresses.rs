@@ -26,7 +26,6 @@ pub(super) struct ServerAddresses {
 }
 
 /// What is listened on.
-#[derive(Debug)]
 pub(super) enum ListenAddress {
     Address(SocketAddr),
     #[cfg_attr(not(unix), expect(dead_code, reason = "there are none"))]

@@ -10,7 +10,6 @@ const GAP: usize = 2;
 const NARROWEST: usize = 16;
 
 /// A table: a heading for each column, and rows of as many cells. Cells are one line each, and harmless already.
-#[derive(Debug)]
 pub(crate) struct Table {
     headings: Vec<&'static str>,
     rows: Vec<Vec<String>>,
