@@ -92,7 +92,8 @@ async fn a_request_waits_for_what_was_wanted_before_it_and_not_for_ever() {
     script.answer("resources/subscribe", json!({})).await;
     asking.await.unwrap();
     timeout(at_once, subscriptions.applied()).await.unwrap();
-    subscriptions.set_resource(1, "x:b", true);
+    assert!(!subscriptions.set_resource(1, "x:b", true));
+    assert!(subscriptions.set_resource(1, "x:b", true));
     subscriptions.mark_applied().await;
     timeout(at_once, subscriptions.applied()).await.unwrap();
 }
