@@ -295,6 +295,8 @@ fn an_address_that_became_unreachable_is_connected_again() {
     terminal.expect(&format!("{address}> "));
     end(server);
     terminal.expect(&format!("[{address}] does not answer: "));
+    // What the notice says may have the word "error:" in it, too.
+    terminal.expect("it is tried again");
     terminal.enter(&format!("connect {target}"));
     terminal.expect("error: ");
     let server = serve(port);
