@@ -33,7 +33,7 @@ impl Finding {
         what: impl Into<Cow<'static, str>>,
         expected: impl Into<Cow<'static, str>>,
     ) -> Self {
-        Self { rule, what: what.into(), expected: expected.into() }
+        Self { rule, what: short(what.into()), expected: short(expected.into()) }
     }
 
     /// Whether this revision has the rule; an unknown revision may.
@@ -48,11 +48,23 @@ impl Finding {
     }
 }
 
+/// A text with at most [`MAX_TEXT`] bytes: what a peer has sent may be a part of it, and it is kept.
+fn short(text: Cow<'static, str>) -> Cow<'static, str> {
+    if text.len() <= MAX_TEXT {
+        return text;
+    }
+    let end = text.floor_char_boundary(MAX_TEXT);
+    text.get(..end).map_or(text.clone(), |beginning| format!("{beginning}…").into())
+}
+
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}; {}", self.what, self.expected)
     }
 }
+
+/// Bytes of each of the two texts of a finding.
+const MAX_TEXT: usize = 512;
 
 /// The latest texts that are kept of a rule.
 const MAX_TEXTS: usize = 4;

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use refmcp_http::{Endpoint, Options};
+use refmcp_proto::frame::SseItem;
 use refmcp_testkit::paused::PausedTime;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::http_sse;
 use crate::support::http1::Reply;
-use crate::support::{Client, LATEST_SESSION, Site, request};
+use crate::support::{Client, LATEST_SESSION, Site, initialize_params, request};
+use crate::{http_sse, websocket};
 
 const LIMIT: usize = 2000;
 const SHORT: Duration = Duration::from_millis(300);
@@ -217,4 +218,38 @@ async fn the_size_of_a_head_is_limited() {
     let fits = format!("{head}X: {}\r\nContent-Length: 0\r\n\r\n", "x".repeat(30 << 10));
     assert_eq!(site.send_raw(fits).await.unwrap().status, 400, "the body is empty; the head is fine");
     site.serves().await;
+}
+
+#[tokio::test]
+async fn what_a_client_says_of_itself_is_limited_on_every_transport() {
+    let site = Site::usual().await;
+    let mut params = initialize_params(LATEST_SESSION);
+    params["clientInfo"]["description"] = "x".repeat(100_000).into();
+    let open = request("initialize", params);
+    let is_refused = |answer: &Value| {
+        let (code, why) = (&answer["error"]["code"], &answer["error"]["message"]);
+        let why = why.as_str().unwrap();
+        assert!(
+            *code == -32602 && why.contains("params.clientInfo") && why.contains("65536"),
+            "{answer:.300}"
+        );
+    };
+    let refused = site.post(&[], &open).await;
+    assert_eq!((refused.status, refused.header("mcp-session-id")), (200, None));
+    is_refused(&refused.json().await);
+    assert_eq!(site.metric("refmcp_sessions_opened_total").await, 0.0);
+
+    let mut stream = site.send("GET", "/sse", &[], b"").await;
+    let Some(SseItem::Event(event)) = stream.item().await else { panic!("no event") };
+    http_sse::post(&site, &event.data, &open).await;
+    is_refused(&stream.event().await.unwrap().1);
+
+    let mut socket = websocket::connect(&site, "/mcp/ws", &[]).await.unwrap();
+    websocket::say(&mut socket, &open).await;
+    is_refused(&websocket::hear(&mut socket).await);
+
+    let name = json!({ "name": "x".repeat(100_000), "version": "1" });
+    let params = json!({ "_meta": { "io.modelcontextprotocol/clientInfo": name } });
+    let answer = site.stateless("tools/list", params, &[]).await.json().await;
+    assert!(answer["error"]["message"].as_str().unwrap().contains("65536"), "{answer:.300}");
 }

@@ -13,7 +13,11 @@ use crate::support::{LATEST_SESSION, Site, initialize_params, request, text_of};
 
 pub(crate) type Socket = WebSocketStream<TcpStream>;
 
-async fn connect(site: &Site, path: &str, headers: &[(&'static str, &str)]) -> Result<Socket, Error> {
+pub(crate) async fn connect(
+    site: &Site,
+    path: &str,
+    headers: &[(&'static str, &str)],
+) -> Result<Socket, Error> {
     let mut request = format!("ws://{}{path}", site.address).into_client_request().unwrap();
     for (name, value) in headers {
         request.headers_mut().insert(*name, value.parse().unwrap());

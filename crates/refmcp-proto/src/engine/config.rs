@@ -36,12 +36,18 @@ pub struct EngineConfig {
     pub limits: Limits,
     /// How long things may take.
     pub timeouts: Timeouts,
+    /// Bytes of the capabilities and the `clientInfo` of a client.
+    pub max_client_bytes: usize,
     /// Requests one session may have running.
     pub max_in_flight: usize,
+    /// Bytes of the parameters of these, and of the client's responses to what they have asked.
+    pub max_in_flight_bytes: usize,
     /// Resources one session may subscribe to, and streams of changes it may listen to.
     pub max_subscriptions: usize,
     /// Bytes of the responses to batches that are not complete, of one session.
     pub max_batch_bytes: usize,
+    /// Bytes of the URIs of these resources, and as many of those of the streams.
+    pub max_subscription_bytes: usize,
     /// Input rounds of one call.
     pub max_rounds: u32,
     /// Bytes of a sealed state.
@@ -76,9 +82,12 @@ impl EngineConfig {
             policy: Policy::default(),
             limits: Limits::default(),
             timeouts: Timeouts::default(),
+            max_client_bytes: 64 << 10,
             max_in_flight: 1024,
+            max_in_flight_bytes: 32 << 20,
             max_subscriptions: 1024,
             max_batch_bytes: 8 << 20,
+            max_subscription_bytes: 256 << 10,
             max_rounds: 10,
             max_state_bytes: 64 << 10,
             max_facts_bytes: None,

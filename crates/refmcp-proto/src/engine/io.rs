@@ -1,5 +1,6 @@
 //! Inputs and outputs of a server engine.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -30,6 +31,9 @@ impl CallId {
 /// exchange for a server. For a client each message that it sends opens one, so a call has one for each round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ExchangeId(pub u64);
+
+/// What a transport knows of a request beside its message, such as HTTP headers. Engines hand it on to the handler unread.
+pub type RequestContext = Arc<dyn Any + Send + Sync>;
 
 /// Something for the driver of a server to do.
 #[derive(Debug)]
@@ -206,6 +210,8 @@ pub struct CallRequest {
     pub progress_token: Option<ProgressToken>,
     /// The least level of log messages for this call, where the request names one.
     pub log_level: Option<LogLevel>,
+    /// What the transport knows of the request, where it has said so.
+    pub context: Option<RequestContext>,
 }
 
 impl CallRequest {

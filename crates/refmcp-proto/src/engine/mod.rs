@@ -4,6 +4,10 @@
 //! cancellation, input rounds. They do no work: a call for a handler leaves the server's engine as [`Output::Run`] and comes
 //! back through [`ServerEngine::finish`]. A driver moves bytes and runs handlers, and knows no rule.
 
+use std::hash::BuildHasher;
+
+use foldhash::fast::{FixedState, FoldHasher};
+
 pub mod client;
 mod config;
 mod io;
@@ -15,7 +19,7 @@ pub use config::{DuplicateIds, EarlyRequests, EngineConfig, Policy, Sealer, Time
 pub use io::{
     CallFailure, CallId, CallRequest, Change, CloseReason, Dispatch, ExchangeId, HandlerOutcome,
     InputOutcome, KeyedInputRequest, LogMessage, MessageKind, MessageTarget, OutgoingMessage, Output,
-    Progress, Replay, ReplayState, RequestStateUse, Responded, SharedOutput, WaitingCall,
+    Progress, Replay, ReplayState, RequestContext, RequestStateUse, Responded, SharedOutput, WaitingCall,
 };
 pub use server::{
     DetachedCall, DetachedState, FactsChange, ParkedCall, ResumeError, ServerEngine, SessionFacts,
@@ -23,4 +27,14 @@ pub use server::{
 
 /// The hash of tables by numbers that the engine counts, and by ids of the requests that one client has in flight: a client
 /// that makes them collide slows down only itself.
-type FastHash = foldhash::fast::FixedState;
+#[derive(Debug, Clone, Copy, Default)]
+struct FastHash;
+
+impl BuildHasher for FastHash {
+    type Hasher = FoldHasher<'static>;
+
+    /// The seed is not kept: there are many engines, with a table or two each.
+    fn build_hasher(&self) -> Self::Hasher {
+        FixedState::default().build_hasher()
+    }
+}

@@ -46,7 +46,7 @@ struct NewResource {
     #[schemars(length(min = 3, max = 2000), regex(pattern = r"^[A-Za-z][A-Za-z0-9+.-]*:[!-~]+$"))]
     uri: String,
     /// What it will say
-    #[schemars(length(max = 100_000))]
+    #[schemars(length(max = 4000))]
     text: Option<String>,
 }
 

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::kept_bytes::outcome_bytes;
 use super::{ReplyTo, ServerEngine, read_params};
 use crate::engine::FastHash;
 use crate::engine::report::ReportFindings;
 use crate::engine::{
     CallFailure, CallId, CallRequest, Dispatch, DuplicateIds, ExchangeId, FactsChange, HandlerOutcome,
-    Output, Policy, Replay, RequestStateUse, SharedOutput,
+    InputOutcome, Output, Policy, Replay, RequestStateUse, SharedOutput,
 };
 use crate::jsonrpc::{Notification, ProgressToken, Request, RequestId, RpcError, excerpt};
 use crate::model::{LogLevel, ServerResult, SubscribeParams};
@@ -38,6 +39,15 @@ pub(super) struct Call {
     pub(super) logs_made: u32,
     /// The progress that the client has seen.
     pub(super) progress: Option<f64>,
+    /// Bytes of the client's responses so far.
+    pub(super) response_bytes: usize,
+}
+
+impl Call {
+    /// The bytes that are kept of what the client has sent.
+    fn bytes(&self) -> usize {
+        self.request.params.len() + self.response_bytes
+    }
 }
 
 impl Call {
@@ -86,6 +96,24 @@ impl Calls {
 
     pub(super) fn get(&self, call: CallId) -> Option<&Call> {
         self.open.get(&call)
+    }
+
+    /// The bytes that all of them keep. Most sessions have few calls in flight, so counting them costs less than keeping count.
+    pub(super) fn bytes(&self) -> usize {
+        self.open.values().map(Call::bytes).sum()
+    }
+
+    /// Keeps a response of the client for the next run of a call; gives the call.
+    pub(super) fn add_response(
+        &mut self,
+        call: CallId,
+        key: String,
+        outcome: InputOutcome,
+    ) -> Option<&mut Call> {
+        let call = self.open.get_mut(&call)?;
+        call.response_bytes += outcome_bytes(&outcome);
+        call.replay.make_mut().responses.insert(key, outcome);
+        Some(call)
     }
 
     pub(super) fn get_mut(&mut self, call: CallId) -> Option<&mut Call> {
@@ -145,7 +173,7 @@ impl ServerEngine {
         progress_token: Option<ProgressToken>,
         log_level: Option<LogLevel>,
     ) -> Result<(), RpcError> {
-        self.check_in_flight()?;
+        self.check_in_flight(request.params.text.map_or(0, str::len))?;
         if matches!(method, Method::Subscribe | Method::Unsubscribe) {
             self.check_subscription(&method, request)?;
         }
@@ -165,6 +193,7 @@ impl ServerEngine {
             exchange: to.exchange,
             progress_token,
             log_level,
+            context: self.context.clone(),
         };
         let call = Call {
             to: to.clone(),
@@ -176,6 +205,7 @@ impl ServerEngine {
             logs_seen: carried.logs,
             logs_made: 0,
             progress: carried.progress,
+            response_bytes: 0,
         };
         let dispatch = self.calls.open(call, carried.state);
         self.outputs.push_back(Output::Run(dispatch));
@@ -201,17 +231,6 @@ impl ServerEngine {
         Ok(())
     }
 
-    /// Refuses a request when too many are in flight.
-    pub(super) fn check_in_flight(&self) -> Result<(), RpcError> {
-        if self.calls.len() + self.early_requests.len() >= self.config.max_in_flight {
-            let most = self.config.max_in_flight;
-            return Err(RpcError::internal(format!(
-                "too many requests in flight, at most {most} are served"
-            )));
-        }
-        Ok(())
-    }
-
     /// A cursor that is `null` is read as none, but the client should leave it out.
     fn check_cursor(&mut self, request: &Request<'_>) -> Result<(), RpcError> {
         let params: serde_json::Map<String, serde_json::Value> = read_params(request.params.text)?;
@@ -227,13 +246,12 @@ impl ServerEngine {
 
     fn check_subscription(&self, method: &Method, request: &Request<'_>) -> Result<(), RpcError> {
         let params: SubscribeParams = read_params(request.params.text)?;
-        let full = self.subscriptions.len() >= self.config.max_subscriptions;
-        if full && *method == Method::Subscribe && !self.subscriptions.contains(&params.uri) {
-            let most = self.config.max_subscriptions;
-            return Err(RpcError::invalid_request(format!("at most {most} subscriptions are kept")));
+        if *method == Method::Unsubscribe {
+            return Ok(());
         }
+        self.check_subscription_room(&params.uri)?;
         self.check_facts_size(|engine| {
-            let mut facts = engine.facts().filter(|_| request.method == Method::Subscribe.name())?;
+            let mut facts = engine.facts()?;
             facts.subscriptions.insert(params.uri);
             Some(facts)
         })
@@ -247,17 +265,18 @@ impl ServerEngine {
                 self.require_input(now, call, requests);
             }
             HandlerOutcome::Done(result) => {
-                if let Some(call) = self.calls.close(call) {
-                    if matches!(*result, ServerResult::Empty(_)) {
-                        self.remember_subscription(&call);
-                    }
-                    self.respond(&call.to, call.peer.rules(), *result);
+                let Some(call) = self.calls.close(call) else { return };
+                let is_kept = matches!(*result, ServerResult::Empty(_));
+                match if is_kept { self.remember_subscription(&call) } else { Ok(()) } {
+                    Ok(()) => self.respond(&call.to, call.peer.rules(), *result),
+                    Err(error) => self.respond_error(&call.to, &error),
                 }
             }
             HandlerOutcome::Raw(result) => {
-                if let Some(call) = self.calls.close(call) {
-                    self.remember_subscription(&call);
-                    self.respond_raw(&call.to, &result);
+                let Some(call) = self.calls.close(call) else { return };
+                match self.remember_subscription(&call) {
+                    Ok(()) => self.respond_raw(&call.to, &result),
+                    Err(error) => self.respond_error(&call.to, &error),
                 }
             }
             HandlerOutcome::Failed(failure) => self.fail(call, failure),
@@ -278,26 +297,28 @@ impl ServerEngine {
         self.outputs.push_back(Output::Cancel(call));
     }
 
-    /// Keeps the effect of `resources/subscribe` or `resources/unsubscribe`, once its handler has accepted it.
-    fn remember_subscription(&mut self, call: &Call) {
+    /// Keeps the effect of `resources/subscribe` or `resources/unsubscribe`, once its handler has accepted it. Others may have
+    /// been accepted meanwhile, so that there is no room any more.
+    fn remember_subscription(&mut self, call: &Call) -> Result<(), RpcError> {
         let subscribes = match call.method {
             Method::Subscribe => true,
             Method::Unsubscribe => false,
-            _ => return,
+            _ => return Ok(()),
         };
-        let Ok(SubscribeParams { uri, .. }) = read_params(Some(&call.params)) else { return };
+        let SubscribeParams { uri, .. } = read_params(Some(&call.params))?;
         if subscribes {
+            self.check_subscription_room(&uri)?;
             if self.subscriptions.insert(uri.clone()) {
                 self.share_change(|| FactsChange::Subscribed(uri));
             }
         } else if self.subscriptions.remove(&uri) {
             self.share_change(|| FactsChange::Unsubscribed(uri));
         }
+        Ok(())
     }
 
     pub(super) fn cancelled(&mut self, notification: &Notification<'_>) {
-        let named = read_params::<Cancelled>(notification.params.text).ok();
-        match named.and_then(|named| RequestId::from_json(named.request_id?.get())) {
+        match self.cancelled_id(notification, |named| named.request_id) {
             Some(id) => {
                 self.cancel_request(&id);
                 self.share(SharedOutput::Cancel(id));
@@ -311,11 +332,21 @@ impl ServerEngine {
 
     /// `$/cancelRequest`, the cancellation of the Language Server Protocol.
     pub(super) fn lsp_cancel_request(&mut self, notification: &Notification<'_>) {
-        let named = read_params::<Cancelled>(notification.params.text).ok();
-        if let Some(id) = named.and_then(|named| RequestId::from_json(named.id?.get())) {
+        if let Some(id) = self.cancelled_id(notification, |named| named.id) {
             self.cancel_request(&id);
             self.share(SharedOutput::Cancel(id));
         }
+    }
+
+    /// The id that a cancellation names; none if it is longer than any request can have.
+    fn cancelled_id<'a>(
+        &self,
+        notification: &Notification<'a>,
+        member: impl FnOnce(Cancelled<'a>) -> Option<&'a RawValue>,
+    ) -> Option<RequestId> {
+        let id = member(read_params::<Cancelled<'a>>(notification.params.text).ok()?)?.get();
+        self.check_name_size("requestId", id).ok()?;
+        RequestId::from_json(id)
     }
 
     /// Cancels the requests with this id, as the client has asked here or elsewhere. Ids that are unknown or done are

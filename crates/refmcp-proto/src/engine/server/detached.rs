@@ -81,6 +81,7 @@ impl ServerEngine {
             logs_seen: call.logs,
             logs_made: 0,
             progress: call.progress,
+            response_bytes: 0,
         };
         let dispatch = self.calls.open(resumed, None);
         self.outputs.push_back(Output::Run(dispatch));
@@ -167,6 +168,7 @@ impl DetachedCall {
             exchange,
             progress_token: self.progress_token.clone(),
             log_level: self.log_level,
+            context: None,
         }
     }
 

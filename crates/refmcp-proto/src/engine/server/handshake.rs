@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{FactsChange, ReplyTo, ServerEngine, SessionFacts, read_params};
 use crate::engine::report::ReportFindings;
-use crate::engine::{EarlyRequests, ExchangeId, Policy};
+use crate::engine::{EarlyRequests, ExchangeId, Policy, RequestContext};
 use crate::jsonrpc::{Message, Params, Request, RequestId, RpcError, excerpt};
 use crate::model::{DiscoverResult, InitializeParams, InitializeResult};
 use crate::peer::Peer;
@@ -43,6 +43,14 @@ pub(super) struct EarlyRequest {
     pub(super) id: RequestId,
     method: String,
     params: Option<String>,
+    context: Option<RequestContext>,
+}
+
+impl EarlyRequest {
+    /// The bytes of its parameters.
+    pub(super) fn bytes(&self) -> usize {
+        self.params.as_ref().map_or(0, String::len)
+    }
 }
 
 impl ServerEngine {
@@ -66,6 +74,7 @@ impl ServerEngine {
         let Some(newest) = self.config.supported_revisions(Lifecycle::Handshake).next() else {
             return Err(self.no_session(request));
         };
+        self.check_initialize_size(request.params.text.unwrap_or_default())?;
         let peer = self.negotiate_peer(request, newest).inspect_err(|_| {
             let (what, expected) = (
                 "initialize without what it must have",
@@ -170,7 +179,9 @@ impl ServerEngine {
         for early in std::mem::take(&mut self.early_requests) {
             let params = Params::of_text(early.params.as_deref());
             let request = Request { id: early.id, method: early.method.into(), params };
+            let outer = std::mem::replace(&mut self.context, early.context);
             self.message(now, early.exchange, Message::Request(request));
+            self.context = outer;
         }
     }
 
@@ -187,13 +198,14 @@ impl ServerEngine {
                 Ok(true)
             }
             EarlyRequests::Hold(time) if to.batch.is_none() => {
-                self.check_in_flight()?;
+                self.check_in_flight(request.params.text.map_or(0, str::len))?;
                 self.early_requests.push(EarlyRequest {
                     until: now + time,
                     exchange: to.exchange,
                     id: to.id.clone(),
                     method: request.method.to_string(),
                     params: request.params.text.map(str::to_owned),
+                    context: self.context.clone(),
                 });
                 Ok(false)
             }

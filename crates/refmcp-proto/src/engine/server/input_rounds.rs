@@ -244,8 +244,8 @@ impl ServerEngine {
     }
 
     fn record(&mut self, number: CallId, key: String, outcome: InputOutcome) {
-        let Some(call) = self.calls.get_mut(number) else { return };
-        call.replay.make_mut().responses.insert(key, outcome);
+        let outcome = self.kept_outcome(outcome);
+        let Some(call) = self.calls.add_response(number, key, outcome) else { return };
         call.open_requests = call.open_requests.saturating_sub(1);
         if call.open_requests == 0 {
             self.run_again(number);

@@ -8,6 +8,7 @@
 //! | `facts` | what is agreed on and set in a session, as data that another engine goes on from |
 //! | `request_meta` | which client sends a stateless request |
 //! | `calls` | requests in flight: start, end, cancellation |
+//! | `kept_bytes` | how much a client can make the engine keep |
 //! | `batches` | responses to requests that came as one array |
 //! | `detached` | calls that outlive their exchange, as data |
 //! | `input_rounds` | input requests to the client, and running a handler again |
@@ -24,6 +25,7 @@ mod facts;
 mod handshake;
 mod input_rounds;
 mod keepalive;
+mod kept_bytes;
 mod request_meta;
 mod request_state;
 mod responses;
@@ -34,7 +36,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::EngineConfig;
-use super::io::{CallId, ExchangeId, Output, SharedOutput};
+use super::io::{CallId, ExchangeId, Output, RequestContext, SharedOutput};
 use super::report::ReportFindings;
 use crate::finding::{Finding, Findings};
 use crate::jsonrpc::{DecodeError, Incoming, Message, RequestId, RpcError, decode};
@@ -85,6 +87,8 @@ pub struct ServerEngine {
     keepalive: Keepalive,
     /// Whether the message that is received names its revision itself.
     stateless_message: bool,
+    /// What the transport knows of the message that is received.
+    context: Option<RequestContext>,
     findings: Findings,
     outputs: VecDeque<Output>,
     /// The client sends nothing more.
@@ -115,6 +119,7 @@ impl ServerEngine {
             listeners: Vec::new(),
             keepalive: Keepalive::default(),
             stateless_message: false,
+            context: None,
             findings: Findings::default(),
             outputs: VecDeque::new(),
             input_closed: false,
@@ -173,6 +178,19 @@ impl ServerEngine {
             Incoming::One(message) => self.message(now, exchange, message),
             Incoming::Batch(messages) => self.batch(now, exchange, messages),
         }
+    }
+
+    /// The same with what the transport knows of the message; it belongs to the calls that begin here.
+    pub fn incoming_with(
+        &mut self,
+        now: Timestamp,
+        exchange: ExchangeId,
+        incoming: Incoming<'_>,
+        context: RequestContext,
+    ) {
+        self.context = Some(context);
+        self.incoming(now, exchange, incoming);
+        self.context = None;
     }
 
     /// Takes in a message that was dropped unread because it was too long.

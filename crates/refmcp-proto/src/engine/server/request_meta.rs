@@ -13,6 +13,7 @@ use crate::jsonrpc::{Meta, Params, ProgressToken, RpcError, code, excerpt, read_
 use crate::model::{ClientCapabilities, Implementation, LogLevel, UnsupportedVersionData, keys};
 use crate::peer::Peer;
 use crate::revision::{Lifecycle, Revision};
+use crate::rule;
 
 /// Peers by the text that described them lately, in `_meta` or in `initialize`: the next request, or the next copy of a
 /// program, usually has the same. It belongs to a connection, or to an endpoint with all of its sessions and requests.
@@ -120,28 +121,33 @@ pub(super) fn is_misplaced(params: &Params<'_>) -> bool {
     params.misplaced_version
 }
 
-pub(super) fn progress_token(meta: &Meta<'_>) -> Result<Option<ProgressToken>, RpcError> {
-    let Some(token) = meta.progress_token else { return Ok(None) };
-    match ProgressToken::from_json(token) {
-        Some(token) => Ok(Some(token)),
-        None => {
-            let key = keys::PROGRESS_TOKEN;
-            Err(RpcError::invalid_params(format!(
-                "params._meta[\"{key}\"] is neither a string nor an integer"
-            )))
-        }
-    }
-}
-
 pub(super) fn log_level(meta: &Meta<'_>) -> Result<Option<LogLevel>, RpcError> {
     meta.log_level.map_or(Ok(None), |level| member(level, keys::LOG_LEVEL))
 }
 
 fn member<'a, T: Deserialize<'a>>(text: &'a str, key: &str) -> Result<T, RpcError> {
-    read_member(&format!("params._meta[\"{key}\"]"), text).map_err(RpcError::invalid_params)
+    read_member(&meta_member(key), text).map_err(RpcError::invalid_params)
+}
+
+/// The name of a member of `_meta` in errors.
+fn meta_member(key: &str) -> String {
+    format!("params._meta[\"{key}\"]")
 }
 
 impl ServerEngine {
+    /// The progress token of a request, if it has one.
+    pub(super) fn progress_token(&mut self, meta: &Meta<'_>) -> Result<Option<ProgressToken>, RpcError> {
+        let Some(json) = meta.progress_token else { return Ok(None) };
+        let member = meta_member(keys::PROGRESS_TOKEN);
+        let token = self.check_name_size(&member, json).and_then(|()| {
+            let wrong = || RpcError::invalid_params(format!("{member} is neither a string nor an integer"));
+            ProgressToken::from_json(json).ok_or_else(wrong)
+        });
+        let refuse =
+            |error| self.refuse(&rule::PROG_01, error, "send a string or an integer as progressToken");
+        token.map(Some).map_err(refuse)
+    }
+
     /// The client that a stateless request describes, from the cache if it did so before.
     pub(super) fn described_peer(&mut self, meta: &Meta<'_>) -> Result<Arc<Peer>, RpcError> {
         let (Some(version), Some(capabilities)) = (meta.protocol_version, meta.client_capabilities) else {
@@ -151,6 +157,11 @@ impl ServerEngine {
         if let Some(peer) = known.filter(|peer| self.config.revisions.contains(&peer.revision)) {
             return Ok(peer);
         }
+        self.check_name_size(&meta_member(keys::PROTOCOL_VERSION), version)?;
+        self.check_client_size([
+            (&meta_member(keys::CLIENT_CAPABILITIES), capabilities),
+            (&meta_member(keys::CLIENT_INFO), meta.client_info.unwrap_or_default()),
+        ])?;
         let peer = Arc::new(self.read_peer(version, capabilities, meta.client_info)?);
         self.peers().remember(version, capabilities, meta.client_info, peer.clone());
         Ok(peer)

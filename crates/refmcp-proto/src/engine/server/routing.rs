@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::io::{ExchangeId, Output, Responded};
 use super::handshake::Phase;
-use super::request_meta::{self, is_misplaced, log_level, missing_request_meta, progress_token};
+use super::request_meta::{self, is_misplaced, log_level, missing_request_meta};
 use super::{FactsChange, ReplyTo, ServerEngine};
 use crate::engine::message_checks;
 use crate::engine::report::ReportFindings;
@@ -119,7 +119,7 @@ impl ServerEngine {
             Method::Discover => self.discover(to, &peer),
             Method::Listen => self.listen(to, request, &peer)?,
             method => {
-                let token = progress_token(meta).map_err(|error| self.refuse_token(error))?;
+                let token = self.progress_token(meta)?;
                 self.start(now, to, method, request, &peer, token, log_level)?;
                 return Ok(Routed::Deferred);
             }
@@ -186,7 +186,7 @@ impl ServerEngine {
                 return Ok(Routed::Responded(None));
             }
         }
-        let token = progress_token(&request.params.meta).map_err(|error| self.refuse_token(error))?;
+        let token = self.progress_token(&request.params.meta)?;
         self.start(now, to, method, request, &peer, token, None)?;
         Ok(Routed::Deferred)
     }
@@ -242,10 +242,6 @@ impl ServerEngine {
     /// Reports a `_meta` that no request of a session can have.
     fn refuse_session_meta(&mut self, error: RpcError) -> RpcError {
         self.refuse(&rule::RPC_01, error, message_checks::SESSION_META)
-    }
-
-    fn refuse_token(&mut self, error: RpcError) -> RpcError {
-        self.refuse(&rule::PROG_01, error, "send a string or an integer as progressToken")
     }
 
     pub(super) fn notification(&mut self, now: Timestamp, notification: &Notification<'_>) {

@@ -98,7 +98,7 @@ impl ServerEngine {
         request: &Request<'_>,
         peer: &Peer,
     ) -> Result<(), RpcError> {
-        self.check_in_flight()?;
+        self.check_in_flight(0)?;
         if self.listeners.len() >= self.config.max_subscriptions {
             let most = self.config.max_subscriptions;
             return Err(RpcError::invalid_request(format!("at most {most} subscriptions are kept")));
@@ -153,6 +153,10 @@ impl ServerEngine {
         if held + count(&requested) > most {
             return Err(RpcError::invalid_params(format!("at most {most} resources can be listened to")));
         }
+        let filters = self.listeners.iter().map(|listener| &listener.filter).chain([&requested]);
+        let uris = filters.flat_map(|filter| &filter.resource_subscriptions).flatten();
+        let bytes = uris.map(String::len).sum();
+        self.check_uri_bytes("params.notifications.resourceSubscriptions", bytes)?;
         let tools = capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
         let prompts = capabilities.prompts.as_ref().and_then(|prompts| prompts.list_changed);
         let resources = capabilities.resources.as_ref().and_then(|resources| resources.list_changed);
