@@ -231,7 +231,7 @@ impl Call {
 
     /// The authenticated principal.
     pub fn principal(&self) -> Option<&str> {
-        self.inner.session.connection().principal.as_deref()
+        self.connection().principal.as_deref()
     }
 
     /// What the client's token is good for, where the connection is one token's.
@@ -239,9 +239,11 @@ impl Call {
         self.connection().scopes.as_deref()
     }
 
-    /// How the client is connected.
+    /// How the client is connected. Over HTTP the headers, the token and the address are those of this request, also in a
+    /// session.
     pub fn connection(&self) -> &Connection {
-        self.inner.session.connection()
+        let own = self.inner.dispatch.context.as_ref().and_then(|context| context.downcast_ref());
+        own.unwrap_or_else(|| self.inner.session.connection())
     }
 
     /// The session; `None` for requests of a revision that has none, whatever else came over the same connection.

@@ -68,6 +68,6 @@ pub use request_state::StateSealer;
 pub use scopes::INSUFFICIENT_SCOPE;
 pub use server::{Server, SessionParts, WeakServer};
 pub use server_request::{ElicitOutcome, ServerRequest};
-pub use session::{Connection, Headers, Session, SessionService};
+pub use session::{Connection, Headers, RequestHeaders, Session, SessionService};
 pub use statistics::{Histogram, MethodStatistics, Statistics};
 pub use trace_context::TraceContext;

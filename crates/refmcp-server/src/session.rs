@@ -33,7 +33,8 @@ pub struct Connection {
     /// The scheme and the host by which the client called, as in `https://mcp.example`, where a proxy that is trusted says
     /// so.
     pub origin: Option<Arc<str>>,
-    /// Headers that came with the connection, where there are any.
+    /// Headers that came with the connection, where there are any; over HTTP, a [`Call`](crate::Call) has those of its
+    /// request.
     pub headers: Headers,
     /// Where messages are reported, if the transport has opened that; else the server does, if it has an observer.
     pub observed: Observed,
@@ -50,15 +51,22 @@ enum HeaderSource {
     #[default]
     None,
     Lines(Box<str>),
-    Read(Arc<ReadHeaders>),
+    Request(Arc<dyn RequestHeaders>),
 }
 
-type ReadHeaders = dyn Fn() -> Vec<(String, String)> + Send + Sync;
+/// The headers of a request, as a transport has them.
+pub trait RequestHeaders: Send + Sync {
+    /// Their names and values.
+    fn read(&self) -> Vec<(String, String)>;
+
+    /// Copies what is kept of them and frees the rest, such as the buffer of the request: the call goes on for some time.
+    fn detach(&self);
+}
 
 impl Headers {
-    /// Headers that this function reads. Most requests are served without.
-    pub fn read_by(read: impl Fn() -> Vec<(String, String)> + Send + Sync + 'static) -> Self {
-        Self(HeaderSource::Read(Arc::new(read)))
+    /// The headers of a request. Most requests are served without.
+    pub fn of_request(headers: impl RequestHeaders + 'static) -> Self {
+        Self(HeaderSource::Request(Arc::new(headers)))
     }
 
     /// Headers that stand on a line each, name and value with a colon between them: what is kept for long.
@@ -74,7 +82,14 @@ impl Headers {
                 let pairs = lines.lines().filter_map(|line| line.split_once(':'));
                 pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
             }
-            HeaderSource::Read(read) => read(),
+            HeaderSource::Request(request) => request.read(),
+        }
+    }
+
+    /// Keeps no more of a request than its headers.
+    pub(crate) fn detach(&self) {
+        if let HeaderSource::Request(request) = &self.0 {
+            request.detach();
         }
     }
 }

@@ -5,10 +5,13 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request};
+use axum::http::HeaderMap;
+use refmcp_proto::engine::RequestContext;
 use refmcp_server::transport::{MemoryAccount, Observed};
 use refmcp_server::{Connection, Headers};
 
 use crate::access::resource_server::VerifiedToken;
+use crate::request::headers;
 use crate::request::observed::ObservedRequest;
 
 /// The client of a connection.
@@ -85,12 +88,22 @@ impl Caller {
             transport: "http",
             local: self.client.is_local(),
             principal: self.principal().cloned(),
-            // Every request of a session has its own token, whose scopes are checked before the engine receives it.
+            // A session has no token: each of its requests has its own.
             scopes: None,
             origin: self.origin.clone(),
             headers,
             observed: Observed::default(),
             memory: Some(self.memory.clone()),
         }
+    }
+
+    /// The same for the calls of one request of a session.
+    pub(crate) fn request_context(&self, session: &Connection, headers: HeaderMap) -> RequestContext {
+        Arc::new(Connection {
+            transport: session.transport,
+            scopes: self.scopes(),
+            observed: session.observed.clone(),
+            ..self.connection(headers::of_request(headers))
+        })
     }
 }

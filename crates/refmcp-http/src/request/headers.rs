@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use parking_lot::Mutex;
 use refmcp_proto::http::{self, Accept};
-use refmcp_server::Headers;
+use refmcp_server::{Headers, RequestHeaders};
 
 use crate::refusal::{Reason, Refusal};
 
@@ -45,19 +46,52 @@ fn without_credentials(headers: &HeaderMap) -> impl Iterator<Item = (&str, Cow<'
 
 /// The headers of a request, read by a handler if it wants them.
 pub(crate) fn of_request(headers: HeaderMap) -> Headers {
-    Headers::read_by(move || {
-        without_credentials(&headers).map(|(name, value)| (name.to_owned(), value.into_owned())).collect()
-    })
+    Headers::of_request(CallHeaders(Mutex::new(CallHeaderSource::Request(headers))))
+}
+
+/// The headers of a call's request.
+struct CallHeaders(Mutex<CallHeaderSource>);
+
+enum CallHeaderSource {
+    Request(HeaderMap),
+    Copied(Headers),
+}
+
+impl RequestHeaders for CallHeaders {
+    fn read(&self) -> Vec<(String, String)> {
+        match &*self.0.lock() {
+            CallHeaderSource::Request(headers) => {
+                let shown = without_credentials(headers);
+                shown.map(|(name, value)| (name.to_owned(), value.into_owned())).collect()
+            }
+            CallHeaderSource::Copied(headers) => headers.read(),
+        }
+    }
+
+    fn detach(&self) {
+        let mut source = self.0.lock();
+        if let CallHeaderSource::Request(headers) = &*source {
+            *source = CallHeaderSource::Copied(copied(headers, CALL_BYTES));
+        }
+    }
 }
 
 /// Bytes of headers that are kept with a session; others are left out.
 const SESSION_BYTES: usize = 2048;
 
-/// The headers to keep with a session, copied: those of a request keep its whole buffer alive.
+/// The same with a call that is not done at once.
+const CALL_BYTES: usize = 16 << 10;
+
+/// The headers to keep with a session.
 pub(crate) fn of_session(headers: &HeaderMap) -> Headers {
+    copied(headers, SESSION_BYTES)
+}
+
+/// So many bytes of headers, copied: those of a request keep its whole buffer alive.
+fn copied(headers: &HeaderMap, most: usize) -> Headers {
     let mut text = String::new();
     for (name, value) in without_credentials(headers) {
-        if text.len() + name.len() + value.len() <= SESSION_BYTES {
+        if text.len() + name.len() + value.len() <= most {
             // Names and values have no line breaks.
             text.extend([name, ":", &value, "\n"]);
         }

@@ -96,9 +96,10 @@ pub(crate) async fn message(
     match decode(&body.bytes, &endpoint.limits()) {
         Ok(incoming) => {
             scopes::check(endpoint, &caller, &head, Some(&session), &incoming)?;
-            session
-                .driver
-                .receive(&caller.observed, |engine, now, stream| engine.incoming(now, stream, incoming));
+            let context = caller.request_context(session.driver.connection(), head.headers);
+            session.driver.receive(&caller.observed, |engine, now, stream| {
+                engine.incoming_with(now, stream, incoming, context);
+            });
         }
         // A malformed body is answered on the stream, as any other.
         Err(fault) => {

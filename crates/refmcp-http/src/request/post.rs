@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
-use refmcp_proto::engine::{ServerEngine, message_checks};
+use refmcp_proto::engine::message_checks;
 use refmcp_proto::finding::Finding;
 use refmcp_proto::http::{
     Accept, AcceptRule, POST_KINDS, PostHeaders, PostRefusal, PostRoute, ResponseMode, check_mirrored,
@@ -135,7 +135,10 @@ fn receive(
             let accept = headers.accept;
             stateless(endpoint, caller, head, accept, &version, incoming)
         }
-        Ok(route) => in_session(endpoint, caller, &head, headers.accept, &route, incoming),
+        Ok(route) => {
+            let accept = headers.accept;
+            in_session(endpoint, caller, head, accept, &route, incoming)
+        }
     }
 }
 
@@ -228,19 +231,20 @@ fn stateless(
 fn in_session(
     endpoint: &Arc<EndpointState>,
     caller: &Caller,
-    head: &Parts,
+    head: Parts,
     accept: Accept,
     route: &PostRoute<'_>,
     incoming: Incoming<'_>,
 ) -> Result<Step, Refusal> {
     let session = endpoint.find_session(caller, &head.headers);
     let session = session.map_err(|refusal| refusal.into_rpc_error(id_of(&incoming)))?;
-    scopes::check(endpoint, caller, head, Some(&session), &incoming)?;
+    scopes::check(endpoint, caller, &head, Some(&session), &incoming)?;
     let (driver, request) = (&session.driver, id_of(&incoming).cloned());
-    let receive = |engine: &mut ServerEngine, now, exchange| engine.incoming(now, exchange, incoming);
     let mode = match route {
         PostRoute::Message => {
-            driver.receive(&caller.observed, receive);
+            driver.receive(&caller.observed, |engine, now, exchange| {
+                engine.incoming(now, exchange, incoming);
+            });
             // After `initialized` a client may be silent for long.
             driver.shrink();
             return Ok(Step::accepted());
@@ -248,9 +252,12 @@ fn in_session(
         PostRoute::Request(mode) => *mode,
         _ => ResponseMode::StreamAfterDelay,
     };
-    let received = driver
-        .exchange(&caller.observed, endpoint.options.max_streams, receive)
-        .ok_or_else(too_many_streams)?;
+    let context = caller.request_context(driver.connection(), head.headers);
+    let received =
+        driver.exchange(&caller.observed, endpoint.options.max_streams, |engine, now, exchange| {
+            engine.incoming_with(now, exchange, incoming, context);
+        });
+    let received = received.ok_or_else(too_many_streams)?;
     if let PostRoute::Batch { has_requests: false } = route {
         return Ok(match received {
             Received::Response(answer) => Step::Respond(endpoint.json(StatusCode::BAD_REQUEST, answer.json)),

@@ -12,7 +12,7 @@ use refmcp_server::backplane::{
     StreamReader, Unavailable, WriterEpoch,
 };
 use refmcp_server::transport::{EngineDriver, MemoryAccount, Observed};
-use refmcp_server::{SessionParts, SessionService, Timestamp};
+use refmcp_server::{Connection, SessionParts, SessionService, Timestamp};
 
 use crate::refusal::{Reason, Refusal};
 use crate::request::observed::ObservedRequest;
@@ -253,9 +253,14 @@ impl SessionDriver {
         }
     }
 
+    /// How the client has opened the session.
+    pub(crate) fn connection(&self) -> &Connection {
+        self.0.service().session().connection()
+    }
+
     /// Where messages of the session are reported.
     pub(crate) fn observed(&self) -> &Observed {
-        &self.0.service().session().connection().observed
+        &self.connection().observed
     }
 
     /// What the session may hold in memory.

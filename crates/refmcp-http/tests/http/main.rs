@@ -24,6 +24,7 @@ mod prometheus_format;
 mod replica_faults;
 mod replicas;
 mod replicas_gone;
+mod request_headers;
 mod response_mode;
 mod resumption;
 mod session_and_event_ids;

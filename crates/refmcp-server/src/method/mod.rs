@@ -136,7 +136,17 @@ impl Future for CallWork {
     type Output = HandlerOutcome;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<HandlerOutcome> {
-        let Self { recording, work, turn, span } = &mut *self;
+        let polled = self.poll_work(context);
+        if matches!(polled, Poll::Pending | Poll::Ready(HandlerOutcome::InputRequired { .. })) {
+            self.recording.call().connection().headers.detach();
+        }
+        polled
+    }
+}
+
+impl CallWork {
+    fn poll_work(&mut self, context: &mut Context<'_>) -> Poll<HandlerOutcome> {
+        let Self { recording, work, turn, span } = self;
         let _entered = span.enter();
         recording.begin();
         ready!(turn.poll(recording.call().server(), context));

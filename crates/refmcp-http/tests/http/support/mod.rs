@@ -248,6 +248,11 @@ impl<'a> Client<'a> {
         client
     }
 
+    /// A client whose session is open.
+    pub(crate) fn of_session(site: &'a Site, session: String, revision: &'static str) -> Self {
+        Self { site, session, revision }
+    }
+
     /// The headers of every request.
     pub(crate) fn headers(&self) -> [(&str, &str); 2] {
         [("Mcp-Session-Id", &self.session), ("MCP-Protocol-Version", self.revision)]

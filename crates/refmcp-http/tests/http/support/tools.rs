@@ -41,6 +41,16 @@ struct Whisper {
     secret: String,
 }
 
+#[derive(Deserialize, JsonSchema)]
+struct ApiKey {
+    /// How long it waits before it reads the header.
+    #[serde(default)]
+    ms: u64,
+    /// Whether it asks the client before.
+    #[serde(default)]
+    ask: bool,
+}
+
 /// Counts handlers that have ended, whether they were done or dropped.
 struct Ends(Arc<AtomicUsize>);
 
@@ -100,6 +110,17 @@ pub(crate) fn server_with(
     let whoami = Tool::new("whoami", "Who the client is", |call: Call, _: NoArguments| async move {
         Ok(call.principal().unwrap_or("none").to_owned())
     });
+    let api_key = Tool::new("api_key", "The header X-Api-Key", |call: Call, ApiKey { ms, ask }| async move {
+        if ms > 0 {
+            sleep(Duration::from_millis(ms)).await;
+        }
+        if ask {
+            call.confirm("sure", "Sure?")?;
+        }
+        let headers = call.connection().headers.read();
+        let mut keys = headers.iter().filter(|(name, _)| name == "x-api-key").map(|(_, value)| &**value);
+        Ok(keys.next().unwrap_or("none").to_owned())
+    });
     let dear = Tool::new("dear", "Takes two scopes", |_: Call, _: NoArguments| async move { Ok("dear") });
     let dearer = Tool::new("dearer", "Takes another", |_: Call, _: NoArguments| async move { Ok("dearer") });
     let grow = Tool::new("grow", "Adds a tool to the session", |call: Call, _: NoArguments| async move {
@@ -136,6 +157,7 @@ pub(crate) fn server_with(
         .tool(near)
         .tool(leave)
         .tool(whoami)
+        .tool(api_key)
         .tool(grow)
         .tool(dear.scopes(["dear:read", "dear:write"]))
         .tool(dearer.scopes(["dearer"]))
