@@ -50,7 +50,7 @@ pub(super) fn builder(endpoint: &Arc<EndpointState>, client: Client) -> http2::B
         .max_concurrent_streams(MAX_STREAMS)
         .initial_stream_window_size(WINDOWS.0)
         .initial_connection_window_size(WINDOWS.1)
-        // Between the two limits the refusal is ours, with a line in the log; h2 has no hook for its own.
+        // Between the two limits the refusal is ours, with a path in its line of the log.
         .max_header_list_size(u32::try_from(options.head_bytes.saturating_mul(2)).unwrap_or(u32::MAX));
     builder
 }

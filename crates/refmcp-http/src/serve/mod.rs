@@ -6,6 +6,7 @@ mod malformed;
 mod ops;
 pub(crate) mod shutdown;
 mod socket;
+mod stream_resets;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
 #[cfg(unix)]
@@ -41,6 +42,7 @@ use crate::refusal::{Reason, Refusal};
 use listener::{Accepted, Listener};
 use shutdown::{Phase, Shutdown, StopSignal};
 use socket::{ClientSocket, Socket, SocketState};
+use stream_resets::WatchedSocket;
 
 /// The pause after the system could not accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -313,6 +315,7 @@ impl Endpoint {
                 async move { Ok::<_, Infallible>(endpoint.answer_http2(client, &memory, request).await) },
             )
         });
+        let stream = WatchedSocket::new(stream, self.inner.clone(), client);
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
         if let Some(served) = signals.graceful.run_until_sent(connection.as_mut()).await {
             return served;
@@ -387,6 +390,13 @@ async fn pause_after(fault: &io::Error) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Poll};
+
+    use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+    use tokio::time::Instant;
+
     use super::*;
 
     /// Every connection holds these futures, also while it only reads a stream.
@@ -408,6 +418,63 @@ mod tests {
         let plain =
             size_of_val(&endpoint.serve_plain(stream, Client::new(peer, None), StopSignals::default()));
         assert!(plain <= 640, "{plain}");
+    }
+
+    /// A stream that counts how often it is polled.
+    struct Counted<S>(S, Arc<AtomicUsize>);
+
+    impl<S: AsyncRead + Unpin> AsyncRead for Counted<S> {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+            buffer: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            Pin::new(&mut self.0).poll_read(context, buffer)
+        }
+    }
+
+    impl<S: AsyncWrite + Unpin> AsyncWrite for Counted<S> {
+        fn poll_write(
+            mut self: Pin<&mut Self>,
+            context: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Pin::new(&mut self.0).poll_write(context, bytes)
+        }
+
+        fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Pin::new(&mut self.0).poll_flush(context)
+        }
+
+        fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Pin::new(&mut self.0).poll_shutdown(context)
+        }
+    }
+
+    /// Thousands of such connections must not keep the server busy.
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_with_a_part_of_the_preface_waits_without_waking_up() {
+        let server = refmcp_server::Server::builder("quiet", "1.0").build().unwrap();
+        let endpoint = Endpoint::builder(server).build();
+        let (timeout, began) = (endpoint.inner.options.head_timeout, Instant::now());
+        for part in [&b""[..], b"P", b"PRI * HTTP/2."] {
+            let ((near, mut far), polls) = (tokio::io::duplex(64), Arc::new(AtomicUsize::new(0)));
+            far.write_all(part).await.unwrap();
+            let stream = Counted(near, polls.clone());
+            let served = endpoint.clone().serve_plain(stream, Client::default(), StopSignals::default());
+            let ended = tokio::spawn(async move {
+                served.await;
+                Instant::now()
+            });
+            let idle_from = Instant::now();
+            sleep(timeout - Duration::from_millis(1)).await;
+            // The bytes, and that there are no more.
+            assert!(polls.load(Ordering::Relaxed) <= 2, "{polls:?} of {part:?}");
+            assert!(!ended.is_finished(), "{part:?}");
+            assert_eq!(ended.await.unwrap() - idle_from, timeout, "{part:?}");
+        }
+        assert_eq!(began.elapsed(), timeout * 3);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::http_sse;
-use crate::http2::Peer;
+use crate::http2::{self, Peer};
 use crate::shutdown::{ending_by, until_not_ready};
 use crate::support::websocket_frames::{BINARY, LAST, RawSocket, frame};
 use crate::support::{
@@ -228,6 +228,37 @@ async fn broken_http2_is_logged() {
     let refused = refusals(&log);
     assert_eq!(refused.len(), 1, "{log}");
     assert!(refused[0].contains("status=400 reason=\"malformed\" why=\"HTTP/2: "), "{log}");
+    assert!(!log.contains("the-secret"), "{log}");
+}
+
+/// h2 answers these by itself.
+#[tokio::test(flavor = "current_thread")]
+async fn streams_that_http2_resets_are_logged() {
+    let long = "the-secret".repeat(20 << 10);
+    let log = logged("info", async |site| {
+        let peer = Peer::connect(site).await;
+        assert_eq!(peer.send("POST", "/mcp", &[("x", &long)], "{}").await.unwrap().status(), 431);
+        peer.is_served().await;
+        site.until_metric("refmcp_rejections_total{reason=\"malformed\"}", 1.0).await;
+        // The header block is `connection: the-secret`, which HTTP/2 does not have.
+        let head =
+            [&[0x82, 0x84, 0x86, 0x41, 1, b'a', 0, 10][..], b"connection", &[10], b"the-secret"].concat();
+        let begun = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &http2::frame(4, 0, 0, &[])[..]].concat();
+        let mut socket = TcpStream::connect(site.address).await.unwrap();
+        socket.write_all(&[begun, http2::frame(1, 5, 1, &head)].concat()).await.unwrap();
+        site.until_metric("refmcp_rejections_total{reason=\"malformed\"}", 2.0).await;
+        // A client that resets its own stream, and one whose request is answered early, are not refused.
+        peer.send("POST", "/mcp", &[], &"x".repeat(5 << 20)).await.map(drop).unwrap_or_default();
+        peer.is_served().await;
+    })
+    .await;
+    let malformed: Vec<_> =
+        refusals(&log).into_iter().filter(|line| line.contains("\"malformed\"")).collect();
+    assert_eq!(malformed.len(), 2, "{log}");
+    for line in malformed {
+        let why = "reason=\"malformed\" why=\"HTTP/2 stream: PROTOCOL_ERROR\"";
+        assert!(line.contains("address=127.0.0.1") && line.contains(why), "{log}");
+    }
     assert!(!log.contains("the-secret"), "{log}");
 }
 

@@ -6,7 +6,7 @@ use crate::support::{Client, LATEST_SESSION, Site, initialize_params, request, t
 use crate::{http_sse, websocket};
 
 /// A call of the tool that tells the header `X-Api-Key`.
-fn call(arguments: Value) -> Value {
+fn call(arguments: &Value) -> Value {
     request("tools/call", json!({ "name": "api_key", "arguments": arguments }))
 }
 
@@ -27,10 +27,10 @@ async fn in_a_session_each_request_has_its_own_headers() {
     for arguments in [json!({}), json!({ "ms": 5 })] {
         for key in ["bob", "cat"] {
             let headers = [&client.headers()[..], &[("X-Api-Key", key)]].concat();
-            let answer = site.post(&headers, &call(arguments.clone())).await.answer().await;
+            let answer = site.post(&headers, &call(&arguments)).await.answer().await;
             assert_eq!(text_of(&answer), key, "{arguments}");
         }
-        let answer = client.post(&call(arguments)).await.answer().await;
+        let answer = client.post(&call(&arguments)).await.answer().await;
         assert_eq!(text_of(&answer), "none", "a request without the header has none");
     }
 }
@@ -40,7 +40,7 @@ async fn a_call_that_asked_has_the_headers_of_its_request() {
     let site = Site::usual().await;
     let client = opened_by_ann(&site).await;
     let headers = [&client.headers()[..], &[("X-Api-Key", "bob")]].concat();
-    let mut stream = site.post(&headers, &call(json!({ "ask": true }))).await;
+    let mut stream = site.post(&headers, &call(&json!({ "ask": true }))).await;
     // The first event has no message.
     let asked = loop {
         let (_, message) = stream.event().await.unwrap();
@@ -60,7 +60,7 @@ async fn over_http_sse_each_message_has_its_own_headers() {
     let site = Site::usual().await;
     let (mut stream, address) = http_sse::open(&site).await;
     for key in ["bob", "cat"] {
-        let body = call(json!({})).to_string();
+        let body = call(&json!({})).to_string();
         let reply = site.send("POST", &address, &[("X-Api-Key", key)], body.as_bytes()).await;
         assert_eq!(reply.status, 202);
         assert_eq!(text_of(&stream.event().await.unwrap().1), key);
@@ -74,6 +74,6 @@ async fn a_websocket_has_the_headers_of_its_handshake() {
     websocket::say(&mut socket, &request("initialize", initialize_params(LATEST_SESSION))).await;
     websocket::hear(&mut socket).await;
     websocket::say(&mut socket, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
-    websocket::say(&mut socket, &call(json!({}))).await;
+    websocket::say(&mut socket, &call(&json!({}))).await;
     assert_eq!(text_of(&websocket::hear(&mut socket).await), "ann");
 }
