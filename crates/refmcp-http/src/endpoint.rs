@@ -112,7 +112,7 @@ impl EndpointBuilder {
             rates: options.rate.map(RateLimiter::new),
             extra_paths: extra_paths(&options),
             revisions: Revision::ALL.iter().map(|revision| (*revision, revision.as_str().into())).collect(),
-            sessions: Sessions::new(clock, options.session_timeout, backplane, is_shared),
+            sessions: Sessions::new(clock, &options, backplane, is_shared),
             options,
             config: Arc::new(config),
             peers: Arc::default(),

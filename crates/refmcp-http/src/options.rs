@@ -46,8 +46,12 @@ pub struct Options {
     /// Session timeout, which is an idle timeout: how long a session may go unused before it expires.
     #[doc(alias = "idle_timeout")]
     pub session_timeout: Duration,
-    /// Sessions of all clients.
+    /// Sessions of all clients. Beyond it, the client with the most sessions loses the one that it has not used for the longest
+    /// time, unless it is in use.
     pub max_sessions: usize,
+    /// Sessions of one client: of one principal where access tokens are required, else of one address, or network of IPv6. Beyond
+    /// it, the client loses the one that it has not used for the longest time. Without it, a quarter of all.
+    pub max_sessions_per_client: Option<usize>,
     /// Streams of one session, both open and ended ones that can still be resumed.
     pub max_streams: usize,
     /// SSE streams that are read at once, of all clients.
@@ -100,6 +104,7 @@ impl Default for Options {
             initialize_within: Duration::from_secs(60),
             session_timeout: Duration::from_secs(30 * 60),
             max_sessions: 20_000,
+            max_sessions_per_client: None,
             max_streams: 4096,
             max_open_streams: 16_384,
             stream_bytes: 16 << 20,
@@ -120,6 +125,11 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The sessions that one client may have.
+    pub(crate) fn sessions_per_client(&self) -> usize {
+        self.max_sessions_per_client.unwrap_or(self.max_sessions.div_ceil(4))
+    }
+
     /// The limits of the backplane in memory.
     pub(crate) fn memory(&self) -> BackplaneSettings {
         BackplaneSettings {

@@ -76,6 +76,7 @@ reasons! {
     Rate "rate",
     InFlight "in_flight",
     Sessions "sessions",
+    ClientSessions "client_sessions",
     Streams "streams",
     Connections "connections",
     Memory "memory",

@@ -11,7 +11,8 @@ pub(super) type Start = &'static [&'static str];
 
 pub(super) const LIMIT: Start = &["target/bench/release/bare_http", "{port}"];
 pub(super) const LIMIT_FANOUT: Start = &["target/bench/release/bare_fanout", "{port}"];
-pub(super) const REFMCP: Start = &["target/release/refmcp", "serve", "--port", "{port}"];
+pub(super) const REFMCP: Start =
+    &["target/release/refmcp", "serve", "--port", "{port}", "--max-sessions-per-client", "20000"];
 pub(super) const RMCP: Start = &["target/bench/release/rmcp_echo", "defaults", "{port}"];
 pub(super) const RMCP_NODELAY: Start = &["target/bench/release/rmcp_echo", "nodelay", "{port}"];
 pub(super) const RMCP_JSON: Start = &["target/bench/release/rmcp_echo", "json", "{port}"];

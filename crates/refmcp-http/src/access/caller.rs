@@ -10,9 +10,11 @@ use refmcp_proto::engine::RequestContext;
 use refmcp_server::transport::{MemoryAccount, Observed};
 use refmcp_server::{Connection, Headers};
 
+use crate::access::rate_limit::network;
 use crate::access::resource_server::VerifiedToken;
 use crate::request::headers;
 use crate::request::observed::ObservedRequest;
+use crate::session::quotas::ClientKey;
 
 /// The client of a connection.
 #[derive(Debug, Clone, Copy, Default)]
@@ -76,6 +78,13 @@ pub(crate) struct Caller {
 impl Caller {
     pub(crate) fn principal(&self) -> Option<&Arc<str>> {
         self.token.as_ref().map(|token| &token.access.principal)
+    }
+
+    /// The client that its sessions count for.
+    pub(crate) fn client_key(&self) -> ClientKey {
+        let network = || self.client.rate_key().map(|address| ClientKey::Network(network(address)));
+        let principal = self.principal().cloned().map(ClientKey::Principal);
+        principal.or_else(network).unwrap_or(ClientKey::Unknown)
     }
 
     pub(crate) fn scopes(&self) -> Option<Arc<[Box<str>]>> {

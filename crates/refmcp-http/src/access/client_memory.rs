@@ -2,9 +2,6 @@
 //! count together. A client is a principal or, without one, an address; programs on this machine and clients behind a
 //! proxy share an address, so there each connection counts for itself.
 
-use std::net::IpAddr;
-use std::sync::Arc;
-
 use foldhash::HashMap;
 use parking_lot::Mutex;
 use refmcp_server::transport::memory_budget::{MemoryAccount, MemoryBudget, WeakMemoryAccount};
@@ -12,6 +9,7 @@ use refmcp_server::transport::memory_budget::{MemoryAccount, MemoryBudget, WeakM
 use crate::access::caller::{Caller, Client};
 use crate::access::rate_limit::network;
 use crate::access::trusted_proxy::TrustedProxy;
+use crate::session::quotas::ClientKey;
 
 /// Accounts after which those of clients that are gone are dropped for the first time.
 const FIRST_SWEEP: usize = 64;
@@ -30,12 +28,6 @@ struct Accounts {
     sweep_at: usize,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum ClientKey {
-    Address(IpAddr),
-    Principal(Arc<str>),
-}
-
 impl ClientMemory {
     pub(crate) fn new(budget: MemoryBudget) -> Self {
         let accounts = Accounts { open: HashMap::default(), sweep_at: FIRST_SWEEP };
@@ -45,17 +37,20 @@ impl ClientMemory {
     /// The account of a new connection.
     pub(crate) fn connection(&self, client: Client, proxies: &[TrustedProxy]) -> MemoryAccount {
         let address = client.address.filter(|address| !proxies.iter().any(|proxy| proxy.contains(*address)));
-        self.account(address_key(address))
+        self.account(address.map_or(ClientKey::Unknown, |address| ClientKey::Network(network(address))))
     }
 
     /// The account of a new session.
     pub(crate) fn session(&self, caller: &Caller) -> MemoryAccount {
-        let principal = caller.principal().cloned().map(ClientKey::Principal);
-        self.account(principal.or_else(|| address_key(caller.client.address)))
+        self.account(caller.client_key())
     }
 
-    fn account(&self, client: Option<ClientKey>) -> MemoryAccount {
-        let Some(client) = client else { return self.budget.account() };
+    fn account(&self, client: ClientKey) -> MemoryAccount {
+        match &client {
+            ClientKey::Unknown => return self.budget.account(),
+            ClientKey::Network(address) if address.is_loopback() => return self.budget.account(),
+            _ => {}
+        }
         let mut accounts = self.accounts.lock();
         if let Some(account) = accounts.open.get(&client).and_then(WeakMemoryAccount::upgrade) {
             return account.child();
@@ -68,10 +63,6 @@ impl ClientMemory {
         accounts.open.insert(client, account.downgrade());
         account.child()
     }
-}
-
-fn address_key(address: Option<IpAddr>) -> Option<ClientKey> {
-    address.filter(|address| !address.is_loopback()).map(|address| ClientKey::Address(network(address)))
 }
 
 #[cfg(test)]

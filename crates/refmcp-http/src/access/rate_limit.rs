@@ -77,7 +77,7 @@ impl RateLimiter {
 }
 
 /// The client that an address belongs to: with IPv6 a client has a whole network.
-pub(super) fn network(client: IpAddr) -> IpAddr {
+pub(crate) fn network(client: IpAddr) -> IpAddr {
     match client {
         IpAddr::V4(_) => client,
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64))),

@@ -26,6 +26,7 @@ const TARGET: &str = "refmcp::http";
 /// The limits of each reason: of information, and of warnings.
 #[derive(Debug, Default)]
 pub(crate) struct RefusalLog {
+    evictions: LogLimiter,
     reasons: [[LogLimiter; 2]; Reason::ALL.len()],
 }
 
@@ -111,6 +112,17 @@ impl EndpointState {
             line!(Level::WARN);
         } else {
             line!(Level::INFO);
+        }
+    }
+
+    /// Counts a session that has ended for one of this client, and logs it.
+    #[cold]
+    pub(crate) fn evicted(&self, client: Client) {
+        self.metrics.sessions_evicted.fetch_add(1, Ordering::Relaxed);
+        if let Some(left_out) = self.refusal_log.evictions.take(self.clock.now().as_millis()) {
+            let (address, left_out) = (client.shown_address(), (left_out > 0).then_some(left_out));
+            let address = address.map(tracing::field::display);
+            tracing::info!(target: TARGET, parent: None, address, left_out, "an idle session ended to make room");
         }
     }
 

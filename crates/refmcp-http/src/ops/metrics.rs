@@ -22,6 +22,7 @@ pub(crate) struct Metrics {
     pub(crate) received: AtomicU64,
     pub(crate) sent: AtomicU64,
     pub(crate) sessions_opened: AtomicU64,
+    pub(crate) sessions_evicted: AtomicU64,
     pub(crate) in_flight: Gauge,
     pub(crate) connections: Gauge,
     pub(crate) streams: Gauge,
@@ -86,6 +87,8 @@ impl Metrics {
             out.sample("refmcp_sessions", &[("transport", transport)], number);
         }
         out.counter("refmcp_sessions_opened_total", "Sessions opened.", count(&self.sessions_opened));
+        let about = "Sessions ended while they were idle, since another session needed their place.";
+        out.counter("refmcp_sessions_evicted_total", about, count(&self.sessions_evicted));
         out.gauge("refmcp_connections", "Connections that are open.", self.connections.get());
         out.gauge("refmcp_streams", "Streams of events that are read.", self.streams.get());
         out.gauge("refmcp_websockets", "WebSockets that are open.", self.sockets.get());

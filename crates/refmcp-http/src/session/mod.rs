@@ -1,9 +1,11 @@
-//! Sessions: opening, finding and expiring them. The `driver` runs the engine of one session, `streams` has its streams.
+//! Sessions: opening, finding and expiring them. The `driver` runs the engine of one session, `streams` has its streams;
+//! `quotas` says how many there may be.
 //! Where several processes serve one session, `shared` is this process's part of it, `replica` keeps it up to date, and
 //! `parked` has calls that wait for input.
 
 pub(crate) mod driver;
 mod parked;
+pub(crate) mod quotas;
 mod replica;
 pub(crate) mod shared;
 pub(crate) mod streams;
@@ -17,7 +19,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use foldhash::HashMap;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use refmcp_proto::http::{WrongVersion, check_session_version, no_session};
 use refmcp_proto::revision::{Resumption, Rules};
 use refmcp_server::backplane::{Backplane, CreateOutcome, NewSession, SessionId, StreamNumber, WriterEpoch};
@@ -31,6 +33,7 @@ use crate::options::Options;
 use crate::refusal::{Reason, Refusal};
 use crate::request::headers;
 use crate::session::driver::SessionDriver;
+use crate::session::quotas::{NoRoom, SessionQuotas, SessionUse};
 use crate::session::shared::{SharedSession, StoredFacts};
 use crate::stream::response_stream::drive;
 
@@ -83,6 +86,8 @@ pub(crate) struct Sessions {
     /// Whether other processes may use the backplane.
     pub(crate) is_shared: bool,
     open: RwLock<HashMap<SessionId, Arc<HttpSession>>>,
+    /// How many there are of each client, those that are being opened included. Its lock is taken before the others.
+    quotas: Mutex<SessionQuotas>,
     /// Shared sessions by their topics.
     topics: RwLock<HashMap<Arc<str>, SessionId>>,
 }
@@ -90,12 +95,23 @@ pub(crate) struct Sessions {
 impl Sessions {
     pub(crate) fn new(
         clock: Clock,
-        session_timeout: Duration,
+        options: &Options,
         backplane: Arc<dyn Backplane>,
         is_shared: bool,
     ) -> Self {
-        let (open, topics) = (RwLock::default(), RwLock::default());
-        Self { clock, session_timeout, backplane, is_shared, open, topics }
+        let (open, topics, session_timeout) = (RwLock::default(), RwLock::default(), options.session_timeout);
+        let quotas = SessionQuotas::new(options.max_sessions, options.sessions_per_client());
+        Self { clock, session_timeout, backplane, is_shared, open, quotas: Mutex::new(quotas), topics }
+    }
+
+    /// The use of a session; one that is being opened is busy.
+    fn last_use(&self, id: &SessionId) -> SessionUse {
+        match self.get(id) {
+            Some(session) if !session.driver.is_in_use() => {
+                SessionUse::Idle(session.used.load(Ordering::Relaxed))
+            }
+            _ => SessionUse::Busy,
+        }
     }
 
     fn get(&self, id: &SessionId) -> Option<Arc<HttpSession>> {
@@ -174,6 +190,7 @@ impl Sessions {
             self.topics.write().remove(&shared.topic);
         }
         drop(open);
+        self.quotas.lock().close(id);
         session.driver.end();
         Some(session)
     }
@@ -247,7 +264,45 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// The place of a session among those that may be open. It is given up if the session is not open by then.
+struct SessionPlace<'a> {
+    sessions: &'a Sessions,
+    id: SessionId,
+}
+
+impl Drop for SessionPlace<'_> {
+    fn drop(&mut self) {
+        if self.sessions.get(&self.id).is_none() {
+            self.sessions.quotas.lock().close(&self.id);
+        }
+    }
+}
+
 impl EndpointState {
+    /// Takes a place for a session, where all are taken that of a session which is idle.
+    fn take_place(&self, caller: &Caller, id: &SessionId) -> Result<SessionPlace<'_>, Refusal> {
+        let (sessions, now) = (&self.sessions, self.clock.now().as_millis());
+        let taken =
+            sessions.quotas.lock().open(&caller.client_key(), id, now, |other| sessions.last_use(other));
+        let evicted = taken.map_err(|why| match why {
+            NoRoom::Total => too_many_sessions(),
+            NoRoom::Client => {
+                let why = "too many sessions of this client are open, and none of them is idle";
+                Refusal::too_many(Reason::ClientSessions, why, 30)
+            }
+        })?;
+        if let Some(evicted) = evicted {
+            self.evicted(caller.client);
+            if sessions.is_shared {
+                // It may be in use elsewhere, or come back.
+                sessions.drop_local(&evicted);
+            } else {
+                sessions.close(&evicted, "another session needed its place");
+            }
+        }
+        Ok(SessionPlace { sessions, id: id.clone() })
+    }
+
     /// Opens a session, unless there are too many.
     pub(crate) async fn open_session(
         &self,
@@ -257,6 +312,8 @@ impl EndpointState {
     ) -> Result<Arc<HttpSession>, Refusal> {
         self.check_running()?;
         let id = SessionId::new(random_text()?);
+        let _place = self.take_place(caller, &id)?;
+        let memory = driver.memory().reserve(SESSION_BYTES).map_err(Refusal::no_memory)?;
         let (backplane, is_shared) = (&self.sessions.backplane, self.sessions.is_shared);
         let rules = driver.session_rules();
         let resumable = transport == SessionTransport::Streamable
@@ -288,15 +345,11 @@ impl EndpointState {
                 }
             }
         }
-        let session = self.add_session(id.clone(), transport, caller, driver, shared);
-        match &session {
-            Ok(_) => drop(self.metrics.sessions_opened.fetch_add(1, Ordering::Relaxed)),
-            Err(_) => self.sessions.forget(id, None),
-        }
-        session
+        self.metrics.sessions_opened.fetch_add(1, Ordering::Relaxed);
+        Ok(self.add_session(id, transport, caller, driver, shared, memory))
     }
 
-    /// Adds a session, unless there are too many. One that is there already stays.
+    /// Adds a session that has its place. One that is there already stays.
     fn add_session(
         &self,
         id: SessionId,
@@ -304,17 +357,14 @@ impl EndpointState {
         caller: &Caller,
         driver: SessionDriver,
         shared: Option<Arc<SharedSession>>,
-    ) -> Result<Arc<HttpSession>, Refusal> {
-        let memory = driver.memory().reserve(SESSION_BYTES).map_err(Refusal::no_memory)?;
+        memory: MemoryReservation,
+    ) -> Arc<HttpSession> {
         driver.observed().set_session(id.reveal());
         driver.observed().negotiated(|| driver.session_rules().map(|rules| rules.revision));
         let now = self.clock.now().as_millis();
         let mut open = self.sessions.open.write();
         if let Some(session) = open.get(&id) {
-            return Ok(session.clone());
-        }
-        if open.len() >= self.options.max_sessions {
-            return Err(too_many_sessions());
+            return session.clone();
         }
         if let Some(shared) = &shared {
             driver.share(shared.clone());
@@ -332,7 +382,7 @@ impl EndpointState {
             _memory: memory,
         });
         open.insert(id, session.clone());
-        Ok(session)
+        session
     }
 
     /// The session that the headers name. A wrong version header is recorded as a finding of the session, whether it is

@@ -88,6 +88,9 @@ impl EndpointState {
         headers: &HeaderMap,
     ) -> Result<Option<Arc<HttpSession>>, Refusal> {
         self.check_running()?;
+        let _place = self.take_place(caller, &id)?;
+        let account = self.memory.session(caller);
+        let memory = account.reserve(SESSION_BYTES).map_err(Refusal::no_memory)?;
         let backplane = &self.sessions.backplane;
         let (epoch, version, stored) = loop {
             let mut stored = StoredFacts::read(&record)?;
@@ -108,7 +111,7 @@ impl EndpointState {
             connection.transport = "http+sse";
         }
         connection.observed = caller.observed.open(connection.transport);
-        connection.memory = Some(self.memory.session(caller));
+        connection.memory = Some(account);
         let resumed = self.server.resume(self.config.clone(), connection, epoch, stored.facts.as_ref());
         let resumed = resumed.map_err(|fault| {
             Refusal::unavailable(Reason::Sessions, "this session cannot be served here", 1)
@@ -118,7 +121,7 @@ impl EndpointState {
         let writer = WriterEpoch(epoch);
         let shared = SharedSession::new(backplane.clone(), id.clone(), &driver, writer, version, stored);
         driver.keep_log(backplane.clone(), id.clone(), writer);
-        self.add_session(id, transport, caller, driver, Some(shared)).map(Some)
+        Ok(Some(self.add_session(id, transport, caller, driver, Some(shared), memory)))
     }
 
     /// Tells all replicas of a change; they notify their clients.

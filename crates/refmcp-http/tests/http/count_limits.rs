@@ -164,23 +164,80 @@ async fn open_streams_are_limited() {
     assert_eq!(site.send("POST", "/mcp", &[("MCP-Protocol-Version", STATELESS)], b"{}").await.status, 400);
 }
 
+/// The status of `initialize`, and the session that it opened.
+async fn initialize(site: &Site, headers: &[(&str, &str)]) -> (u16, Option<String>) {
+    let reply = site.post(headers, &request("initialize", initialize_params(LATEST_SESSION))).await;
+    if reply.status != 200 {
+        assert!(reply.header("retry-after").is_some(), "{}", reply.status);
+    }
+    (reply.status, reply.header("mcp-session-id").map(str::to_owned))
+}
+
 #[tokio::test]
 async fn sessions_are_limited() {
     let site = Site::open(Options { max_sessions: 1, ..Options::default() }).await;
-    let client = Client::open(&site, LATEST_SESSION).await;
-    let refused = site.post(&[], &request("initialize", initialize_params(LATEST_SESSION))).await;
-    assert_eq!((refused.status, refused.header("mcp-session-id")), (503, None));
-    assert!(refused.header("retry-after").is_some());
-    let refused = site.send("GET", "/sse", &[], b"").await;
-    assert_eq!(refused.status, 503);
-    assert!(refused.header("retry-after").is_some());
-    site.send("DELETE", "/mcp", &client.headers(), b"").await;
+    let (stream, _) = http_sse::open(&site).await;
+    // It is in use, so it does not end for another.
+    for headers in [&[][..], &FROM_ELSEWHERE] {
+        assert_ne!(initialize(&site, headers).await.0, 200);
+    }
+    drop(stream);
+    site.until_metric("refmcp_sessions{transport=\"http+sse\"}", 0.0).await;
     Client::open(&site, LATEST_SESSION).await;
+}
+
+/// Headers of a trusted proxy.
+const FROM_ELSEWHERE: [(&str, &str); 1] = [("X-Forwarded-For", "192.0.2.7")];
+
+/// One that takes so many sessions of a client, behind a proxy.
+async fn with_sessions_per_client(most: usize, max_sessions: usize) -> Site {
+    let trusted_proxies = vec!["127.0.0.1".parse().unwrap()];
+    let max_sessions_per_client = Some(most);
+    Site::open(Options { max_sessions, max_sessions_per_client, trusted_proxies, ..Options::default() }).await
+}
+
+#[tokio::test]
+async fn a_client_with_too_many_sessions_loses_its_own_that_is_idle() {
+    let site = with_sessions_per_client(2, 100).await;
+    let (_, other) = initialize(&site, &FROM_ELSEWHERE).await;
+    let other = Client::of_session(&site, other.unwrap(), LATEST_SESSION);
+    let one = Client::open(&site, LATEST_SESSION).await;
+    let two = Client::open(&site, LATEST_SESSION).await;
+    let stream = one.get(None).await;
+    let three = Client::open(&site, LATEST_SESSION).await;
+    assert_eq!(two.call(1, "echo", json!({ "message": "m" })).await.status, 404, "it was idle");
+    one.is_served().await;
+    three.is_served().await;
+    assert_eq!(site.metric("refmcp_sessions_evicted_total").await, 1.0);
+    let held = three.get(None).await;
+    assert_eq!(initialize(&site, &[]).await.0, 429, "none is idle");
+    assert_eq!(site.metric("refmcp_rejections_total{reason=\"client_sessions\"}").await, 1.0);
+    assert_eq!(initialize(&site, &FROM_ELSEWHERE).await.0, 200, "another client has room");
+    drop((stream, held));
+    site.until_metric("refmcp_streams", 0.0).await;
+    assert_eq!(initialize(&site, &[]).await.0, 200, "one is idle again");
+    assert_eq!(other.post(&request("ping", json!({}))).await.status, 200, "it never lost one to another");
+}
+
+#[tokio::test]
+async fn when_all_sessions_are_open_the_client_with_the_most_loses_one() {
+    let site = with_sessions_per_client(3, 4).await;
+    let (_, other) = initialize(&site, &FROM_ELSEWHERE).await;
+    let other = Client::of_session(&site, other.unwrap(), LATEST_SESSION);
+    let mut own = Vec::new();
+    for _ in 0..3 {
+        own.push(Client::open(&site, LATEST_SESSION).await);
+    }
+    assert_eq!(initialize(&site, &[("X-Forwarded-For", "192.0.2.8")]).await.0, 200);
+    assert_eq!(own[0].call(1, "echo", json!({ "message": "m" })).await.status, 404);
+    own[1].is_served().await;
+    assert_eq!(other.post(&request("ping", json!({}))).await.status, 200);
 }
 
 #[tokio::test]
 async fn refused_requests_are_not_counted() {
-    let site = Site::open(Options { max_sessions: 2, ..Options::default() }).await;
+    let max_sessions_per_client = Some(3);
+    let site = Site::open(Options { max_sessions: 2, max_sessions_per_client, ..Options::default() }).await;
     let held = (http_sse::open(&site).await, http_sse::open(&site).await);
     for _ in 0..5 {
         later(

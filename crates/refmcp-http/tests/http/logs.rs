@@ -343,7 +343,9 @@ async fn every_refusal_has_a_line() {
         assert_eq!(sent("POST", "/sse", &[], &text).await, 405);
         assert_eq!(sent("GET", "/mcp/ws", &[], "").await, 426);
         let again = request("initialize", initialize_params(LATEST_SESSION));
-        assert_eq!(site.post(&[], &again).await.status, 503);
+        let stream = client.get(None).await;
+        assert_eq!(site.post(&[], &again).await.status, 429, "its only session is in use");
+        drop(stream);
         let last = [named[0], named[1], ("Last-Event-ID", "the-secret")];
         assert_eq!(sent("GET", "/mcp", &last, "").await, 400);
         while sent("GET", "/healthz", &[], "").await != 429 {}
@@ -359,7 +361,7 @@ async fn every_refusal_has_a_line() {
         ("/messages", "session"),
         ("/sse", "method"),
         ("/mcp/ws", "upgrade"),
-        ("/mcp", "sessions"),
+        ("/mcp", "client_sessions"),
         ("/mcp", "event_id"),
         ("/healthz", "rate"),
     ] {

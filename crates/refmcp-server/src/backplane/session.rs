@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 /// The id of a session. It is a secret, and never shown.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(Arc<str>);
 
 impl SessionId {

@@ -98,6 +98,7 @@ impl Front<'_> {
             session_bytes: 4 * gateway::MAX_MESSAGE_SIZE,
             max_connections: MAX_CONNECTIONS,
             max_sessions: MAX_SESSIONS,
+            max_sessions_per_client: Some(MAX_SESSIONS),
             require_version: false,
             require_accept: false,
             serve_duplicate_ids: true,

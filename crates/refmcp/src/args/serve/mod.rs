@@ -61,6 +61,11 @@ pub(crate) struct ServeOptions {
     #[arg(long, value_name = "N", default_value_t = Options::default().max_sessions)]
     pub(crate) max_sessions: usize,
 
+    /// How many sessions one client may have: one principal where tokens are required, else one address; a quarter of all
+    /// by default. Beyond it, the client's own longest unused session ends.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_sessions_per_client: Option<usize>,
+
     /// How many connections may be open.
     #[arg(long, value_name = "N", default_value_t = Options::default().max_connections)]
     pub(crate) max_connections: usize,

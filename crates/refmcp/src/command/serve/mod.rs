@@ -111,6 +111,7 @@ fn http_options(options: &ServeOptions, at: &ListenAddress) -> Options {
         rate: (options.rate > 0).then(|| Rate::per_second(options.rate)),
         rate_on_loopback: options.rate_on_loopback,
         max_sessions: options.max_sessions,
+        max_sessions_per_client: options.max_sessions_per_client,
         max_connections: options.max_connections,
         session_timeout: options.session_timeout,
         retention: options.retention,
