@@ -127,7 +127,7 @@ impl Default for Options {
 impl Options {
     /// The sessions that one client may have.
     pub(crate) fn sessions_per_client(&self) -> usize {
-        self.max_sessions_per_client.unwrap_or(self.max_sessions.div_ceil(4))
+        self.max_sessions_per_client.unwrap_or(self.max_sessions.div_ceil(4).max(1))
     }
 
     /// The limits of the backplane in memory.

@@ -15,12 +15,10 @@ const MAX_CLIENT_VALUES: usize = 1024;
 /// Bytes of memory that a JSON value takes beside its text, or a little more.
 const VALUE_BYTES: usize = 64;
 
-/// The members of `initialize` that are kept, or repeated in an error.
+/// The members of `initialize` that are kept.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct KeptMembers<'a> {
-    #[serde(borrow)]
-    protocol_version: Option<&'a RawValue>,
     #[serde(borrow)]
     capabilities: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -32,10 +30,8 @@ impl ServerEngine {
     /// refused later.
     pub(super) fn check_initialize_size(&self, params: &str) -> Result<(), RpcError> {
         let Ok(members) = serde_json::from_str::<KeptMembers<'_>>(params) else { return Ok(()) };
-        let [version, capabilities, client_info] =
-            [members.protocol_version, members.capabilities, members.client_info]
-                .map(|member| member.map_or("", RawValue::get));
-        self.check_name_size("params.protocolVersion", version)?;
+        let [capabilities, client_info] =
+            [members.capabilities, members.client_info].map(|member| member.map_or("", RawValue::get));
         self.check_client_size([("params.capabilities", capabilities), ("params.clientInfo", client_info)])
     }
 

@@ -157,7 +157,6 @@ impl ServerEngine {
         if let Some(peer) = known.filter(|peer| self.config.revisions.contains(&peer.revision)) {
             return Ok(peer);
         }
-        self.check_name_size(&meta_member(keys::PROTOCOL_VERSION), version)?;
         self.check_client_size([
             (&meta_member(keys::CLIENT_CAPABILITIES), capabilities),
             (&meta_member(keys::CLIENT_INFO), meta.client_info.unwrap_or_default()),
