@@ -96,6 +96,22 @@ reasons! {
     WebSocket "websocket",
 }
 
+/// Something for each reason.
+#[derive(Debug)]
+pub(crate) struct PerReason<T>([T; Reason::ALL.len()]);
+
+impl<T: Default> Default for PerReason<T> {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| T::default()))
+    }
+}
+
+impl<T> PerReason<T> {
+    pub(crate) fn of(&self, reason: Reason) -> &T {
+        &self.0[reason as usize]
+    }
+}
+
 impl Reason {
     /// Whether the client gets a response; otherwise there is no status.
     pub(crate) fn has_response(self) -> bool {

@@ -48,7 +48,10 @@ impl ClientMemory {
     fn account(&self, client: ClientKey) -> MemoryAccount {
         match &client {
             ClientKey::Unknown => return self.budget.account(),
-            ClientKey::Network(address) if address.is_loopback() => return self.budget.account(),
+            // The network of ::1 has no other address.
+            ClientKey::Network(address) if address.is_loopback() || address.is_unspecified() => {
+                return self.budget.account();
+            }
             _ => {}
         }
         let mut accounts = self.accounts.lock();
@@ -79,7 +82,9 @@ mod tests {
     fn connections_of_one_address_count_together() {
         let memory = ClientMemory::new(MemoryBudget::new(1000));
         let proxies = ["198.51.100.7".parse().unwrap()];
-        for (address, together) in [("192.0.2.1", true), ("127.0.0.1", false), ("198.51.100.7", false)] {
+        for (address, together) in
+            [("192.0.2.1", true), ("127.0.0.1", false), ("::1", false), ("198.51.100.7", false)]
+        {
             let [one, other] = [(); 2].map(|()| memory.connection(client(address), &proxies));
             let _held = one.reserve(400).unwrap();
             assert_eq!(other.reserve(300).is_err(), together, "{address}");

@@ -13,7 +13,7 @@ use tracing::Level;
 
 use crate::access::caller::Client;
 use crate::endpoint::EndpointState;
-use crate::refusal::{Reason, Refusal};
+use crate::refusal::{PerReason, Reason, Refusal};
 
 /// Lines of one reason at once after a pause.
 const BURST: u64 = 20;
@@ -27,7 +27,7 @@ const TARGET: &str = "refmcp::http";
 #[derive(Debug, Default)]
 pub(crate) struct RefusalLog {
     evictions: LogLimiter,
-    reasons: [[LogLimiter; 2]; Reason::ALL.len()],
+    reasons: PerReason<[LogLimiter; 2]>,
 }
 
 /// A rate limit of log lines: the time at which all lines so far would have been due at an even pace.
@@ -87,7 +87,7 @@ impl EndpointState {
         if !is_wanted {
             return;
         }
-        let limiter = &self.refusal_log.reasons[refusal.reason as usize][usize::from(refusal.is_warning())];
+        let limiter = &self.refusal_log.reasons.of(refusal.reason)[usize::from(refusal.is_warning())];
         let Some(left_out) = limiter.take(self.clock.now().as_millis()) else { return };
         // Without the span of the request, which has the same fields: lines of all refusals are alike.
         macro_rules! line {
@@ -129,7 +129,8 @@ impl EndpointState {
     /// Logs the numbers of refusals that were left out and that no later line has reported.
     pub(crate) fn log_left_out(&self) {
         let now = self.clock.now().as_millis();
-        for (reason, [information, warnings]) in Reason::ALL.iter().zip(&self.refusal_log.reasons) {
+        for reason in Reason::ALL {
+            let [information, warnings] = self.refusal_log.reasons.of(*reason);
             let left_out = information.take_left_out(now);
             if left_out > 0 {
                 tracing::info!(target: TARGET, reason = reason.name(), left_out, "more were refused");

@@ -9,7 +9,7 @@ use refmcp_server::{Histogram, Server};
 
 use crate::ops::process;
 use crate::ops::prometheus::Exposition;
-use crate::refusal::Reason;
+use crate::refusal::{PerReason, Reason};
 use crate::routes::{EndpointPath, ROUTES, Route};
 
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Metrics {
     responses: [[AtomicU64; 5]; ROUTES.len()],
     /// The time until the head of a response was known.
     took: Histogram,
-    rejections: [AtomicU64; Reason::ALL.len()],
+    rejections: PerReason<AtomicU64>,
     pub(crate) received: AtomicU64,
     pub(crate) sent: AtomicU64,
     pub(crate) sessions_opened: AtomicU64,
@@ -65,7 +65,7 @@ impl Metrics {
     }
 
     pub(crate) fn refused(&self, reason: Reason) {
-        self.rejections[reason as usize].fetch_add(1, Ordering::Relaxed);
+        self.rejections.of(reason).fetch_add(1, Ordering::Relaxed);
     }
 
     /// All metrics in the text format of Prometheus.
@@ -108,8 +108,9 @@ impl Metrics {
         out.family("refmcp_response_seconds", "histogram", "Time until the head of a response was known.");
         out.histogram("refmcp_response_seconds", &[], &self.took);
         out.family("refmcp_rejections_total", "counter", "Requests turned away, by reason.");
-        for (reason, value) in Reason::ALL.iter().zip(&self.rejections) {
-            out.sample("refmcp_rejections_total", &[("reason", reason.name())], count(value));
+        for reason in Reason::ALL {
+            let rejected = count(self.rejections.of(*reason));
+            out.sample("refmcp_rejections_total", &[("reason", reason.name())], rejected);
         }
         out.counter("refmcp_received_bytes_total", "Bytes of messages received.", count(&self.received));
         out.counter("refmcp_sent_bytes_total", "Bytes of messages sent.", count(&self.sent));

@@ -18,7 +18,7 @@ use crate::request::http_sse::session_id;
 use crate::routes::{Route, Target};
 use crate::session::driver::SessionDriver;
 use crate::session::shared::{SharedSession, StoredFacts, with_receipts};
-use crate::session::{HttpSession, SessionTransport, Sessions, too_many_sessions};
+use crate::session::{HttpSession, SESSION_BYTES, SessionTransport, Sessions, too_many_sessions};
 
 impl EndpointState {
     /// Serves a request whose session other replicas may have changed, and answers it once they can see what it changed.
