@@ -239,45 +239,45 @@ impl SharedSession {
     fn look_after(self: &Arc<Self>, is_wanted: impl Fn(&ParkedKey) -> bool + Send + 'static) {
         let session = self.clone();
         self.unless_gone(async move {
+            // A claim can be made again, so none may be made twice for one run: keys are released under the lock that they
+            // are listed under, so that no list from before a claim is worked off after it.
+            let mut looked_after = session.looked_after.lock().await;
             let keys = || session.backplane.parked_keys(&session.id);
             let keys = until_available("calls of other replicas are not looked after", keys).await;
             for text in keys {
                 let Some(key) = ParkedKey::read(&text).filter(|key| is_wanted(key)) else { continue };
-                // A claim can be made again, so none may be made twice for one run.
                 let epoch = ServerEngine::epoch_of_request(&RequestId::Integer(*key.ids.start()));
                 let is_own = epoch == Some(session.epoch.0);
-                if !is_own && session.looked_after.lock().insert(text.clone()) {
+                if !is_own && looked_after.insert(text.clone()) {
                     let work = session.clone();
                     session.unless_gone(async move {
-                        if !work.go_on_with(&key).await {
-                            work.looked_after.lock().remove(&text);
-                        }
+                        work.go_on_with(&key).await;
+                        work.looked_after.lock().await.remove(&text);
                     });
                 }
             }
         });
     }
 
-    /// Goes on with a parked call once it has its responses, if its replica does not. Tells whether the call was claimed.
-    async fn go_on_with(&self, key: &ParkedKey) -> bool {
+    /// Goes on with a parked call once it has its responses, if its replica does not.
+    async fn go_on_with(&self, key: &ParkedKey) {
         let mut responses = Vec::new();
         for id in key.ids.clone().map(RequestId::Integer) {
             let outcome = match self.response(&id).await {
                 // It was withdrawn: its replica is there, or the call has ended.
-                ResponseOutcome::Body(body) if body.is_empty() => return false,
+                ResponseOutcome::Body(body) if body.is_empty() => return,
                 ResponseOutcome::Body(body) => read_response(&body),
                 ResponseOutcome::Overdue => InputOutcome::TimedOut,
-                ResponseOutcome::Unknown => return false,
+                ResponseOutcome::Unknown => return,
             };
             responses.push((id, outcome));
         }
         sleep(CLAIM_AFTER).await;
-        let Some((state, last)) = self.try_claim(key).await else { return false };
+        let Some((state, last)) = self.try_claim(key).await else { return };
         let mut parked: ParkedCall = match serde_json::from_slice(&state) {
             Ok(parked) => parked,
             Err(fault) => {
-                tracing::error!(%fault, "a parked call cannot be read; it has no outcome");
-                return true;
+                return tracing::error!(%fault, "a parked call cannot be read; it has no outcome");
             }
         };
         responses.into_iter().for_each(|(id, outcome)| parked.respond(&id, outcome));
@@ -285,7 +285,6 @@ impl SharedSession {
         if let Some(driver) = self.driver.upgrade() {
             driver.resume_call(key.stream, last, parked.into_call());
         }
-        true
     }
 }
 
@@ -296,7 +295,47 @@ fn read_response(body: &[u8]) -> InputOutcome {
 
 #[cfg(test)]
 mod tests {
+    use refmcp_server::Server;
+    use refmcp_server::backplane::{
+        Backplane, MemoryBackplane, NewSession, OpenStreamOutcome, SessionId, WriterEpoch,
+    };
+
     use super::*;
+    use crate::Endpoint;
+    use crate::access::caller::{Caller, Client};
+    use crate::session::SessionTransport;
+    use crate::session::shared::StoredFacts;
+
+    /// A client that answers for ever must not make the table grow for ever.
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_was_claimed_is_not_looked_after_any_more() {
+        let backplane = Arc::new(MemoryBackplane::default());
+        let server = Server::builder("replica", "1").build().unwrap();
+        let endpoint = Endpoint::builder(server).backplane(backplane.clone()).build().inner;
+        let caller =
+            Caller { client: Client::default(), token: None, origin: None, observed: Default::default() };
+        let (id, transport) = (SessionId::new("a"), SessionTransport::Streamable);
+        let stored = StoredFacts { transport, topic: "topic".into(), engines: 1, facts: None };
+        let record = NewSession { facts: stored.to_bytes().unwrap(), ..NewSession::default() };
+        let minute = Duration::from_secs(60);
+        backplane.create_session(&id, record, minute).await.unwrap();
+        let session = endpoint.adopt(transport, id.reveal(), &caller, &Default::default()).await.unwrap();
+        let shared = session.as_ref().and_then(|session| session.shared.as_ref()).unwrap();
+        for number in 1..=3 {
+            let request = RequestId::Integer(number);
+            let opened = backplane.open_stream(&id, Some(request.clone()), WriterEpoch(0)).await.unwrap();
+            let OpenStreamOutcome::Opened(stream) = opened else { panic!("{opened:?}") };
+            let key = ParkedKey::new(stream, &[request.clone()]).unwrap().text();
+            backplane.park(&id, &key, Bytes::from_static(b"a call"), minute).await.unwrap();
+            backplane.expect_response(&id, &request, minute).await.unwrap();
+            backplane.deliver_response(&id, &request, Bytes::from_static(b"{}")).await.unwrap();
+            shared.look_after_asker(&request);
+            assert_eq!(shared.looked_after.lock().await.len(), 1);
+            sleep(CLAIM_AFTER * 2).await;
+            assert_eq!(backplane.parked_keys(&id).await.unwrap(), [], "it was claimed");
+            assert_eq!(shared.looked_after.lock().await.len(), 0);
+        }
+    }
 
     #[test]
     fn a_key_has_the_stream_and_the_ids_of_the_requests() {

@@ -30,9 +30,8 @@ impl EndpointState {
         body: Body,
     ) -> Result<Response, Refusal> {
         let session = match route.target {
-            // A stateless request needs nothing of the backplane, also while that cannot be reached.
-            _ if headers::is_stateless(&head.headers) => None,
             Target::Messages => Some((SessionTransport::HttpSse, session_id(&head.uri))),
+            // A stateless request names no session. It needs nothing of the backplane, also while that cannot be reached.
             Target::Mcp => {
                 let id = headers::value(&head.headers, &headers::SESSION_ID).ok().flatten();
                 Some((SessionTransport::Streamable, id))
@@ -52,7 +51,7 @@ impl EndpointState {
 
     /// Brings this replica's part of a session up to date, making it if this is the first request here. A session that is
     /// over or not the caller's is not found afterwards.
-    async fn adopt(
+    pub(super) async fn adopt(
         &self,
         transport: SessionTransport,
         id: &str,

@@ -78,8 +78,8 @@ pub(crate) struct SharedSession {
     watched: Mutex<Vec<(RequestId, oneshot::Sender<()>)>>,
     /// The calls that wait for input here and can go on elsewhere.
     pub(super) parked: Mutex<HashMap<CallId, Arc<ParkedHere>>>,
-    /// The calls of other replicas that this one would go on with, or has.
-    pub(super) looked_after: Mutex<HashSet<Box<str>>>,
+    /// The calls of other replicas that this one goes on with, unless those do so themselves.
+    pub(super) looked_after: tokio::sync::Mutex<HashSet<Box<str>>>,
     /// The engine is gone, so there is nothing to wait for.
     pub(super) gone: CancellationToken,
 }
@@ -145,7 +145,7 @@ impl SharedSession {
             is_saving_again: AtomicBool::new(false),
             watched: Mutex::default(),
             parked: Mutex::default(),
-            looked_after: Mutex::default(),
+            looked_after: tokio::sync::Mutex::default(),
             gone: CancellationToken::new(),
         })
     }

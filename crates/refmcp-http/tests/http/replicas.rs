@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::support::faulty_backplane::FaultyBackplane;
 use crate::support::http1::Reply;
-use crate::support::{LATEST_SESSION, Site, initialize_params, request, text_of};
+use crate::support::{LATEST_SESSION, STATELESS, Site, initialize_params, request, text_of};
 
 pub(crate) const SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", LATEST_SESSION];
 /// Longer than anything here takes, even on a machine that is busy.
@@ -387,6 +387,29 @@ async fn http_sse_posts_go_to_any_replica() {
     for site in &replicas.sites {
         site.until_metric("refmcp_sessions{transport=\"http+sse\"}", 0.0).await;
     }
+}
+
+/// Whichever replica gets it: also one that has not served the session before.
+#[tokio::test]
+async fn a_version_header_without_sessions_is_judged_by_the_session_it_is_sent_to() {
+    let replicas = Replicas::open().await;
+    let [first, second] = &replicas.sites;
+    let opened = first.post(&[], &request("initialize", initialize_params(LATEST_SESSION))).await;
+    let stateless = ("MCP-Protocol-Version", STATELESS);
+    let headers = [("Mcp-Session-Id", opened.header("mcp-session-id").unwrap()), stateless];
+    let changed = notification("notifications/roots/list_changed", json!({}));
+    for site in [second, first] {
+        let refused = site.post(&headers, &changed).await;
+        assert_eq!(refused.status, 400);
+        let why = refused.json().await["error"]["message"].as_str().unwrap().to_owned();
+        assert!(why.contains("this session agreed on 2025-11-25"), "{why}");
+    }
+    // HTTP+SSE is older than the header.
+    let mut stream = first.send("GET", "/sse", &[], b"").await;
+    let Some(SseItem::Event(event)) = stream.item().await else { panic!("no event") };
+    let ping = request("ping", json!({})).to_string();
+    assert_eq!(second.send("POST", &event.data, &[stateless], ping.as_bytes()).await.status, 202);
+    assert_eq!(next_event(&mut stream).await["result"], json!({}));
 }
 
 #[tokio::test]
