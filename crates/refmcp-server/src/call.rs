@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use refmcp_proto::engine::{
@@ -42,7 +42,8 @@ struct Inner {
     server: Server,
     session: Arc<Session>,
     handle: EngineHandle,
-    cancel: Cancellation,
+    /// Made for a call that is not done at once, or whose handler waits for it.
+    cancellation: OnceLock<Cancellation>,
     /// None until there is something to note.
     notes: Mutex<Option<Box<Notes>>>,
 }
@@ -63,8 +64,8 @@ impl Call {
         session: Arc<Session>,
         handle: EngineHandle,
     ) -> Self {
-        let (cancel, notes) = (Cancellation::default(), Mutex::default());
-        Self { inner: Arc::new(Inner { dispatch, server, session, handle, cancel, notes }) }
+        let (cancellation, notes) = (OnceLock::new(), Mutex::default());
+        Self { inner: Arc::new(Inner { dispatch, server, session, handle, cancellation, notes }) }
     }
 
     /// Elicits values from the user with a form, under a key as in [`request`](Self::request).
@@ -216,12 +217,12 @@ impl Call {
     /// Waits until the call is cancelled. The handler is dropped at its next await anyway; this is for work that it has
     /// started.
     pub async fn cancelled(&self) {
-        self.inner.cancel.cancelled().await;
+        self.cancellation().cancelled().await;
     }
 
     /// When the call was cancelled, if it was.
     pub fn cancelled_at(&self) -> Option<Timestamp> {
-        self.inner.cancel.at()
+        self.inner.cancellation.get()?.at()
     }
 
     /// The client, as this request or its session describes it.
@@ -341,8 +342,8 @@ impl Call {
         &self.inner.dispatch
     }
 
-    pub(crate) fn cancel(&self) -> &Cancellation {
-        &self.inner.cancel
+    pub(crate) fn cancellation(&self) -> &Cancellation {
+        self.inner.cancellation.get_or_init(Cancellation::default)
     }
 
     /// What the run comes to, given what the handler returned.

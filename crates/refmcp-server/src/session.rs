@@ -11,7 +11,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use refmcp_proto::engine::{CallId, Change, Dispatch, LogMessage, Responded};
 use refmcp_proto::finding::Finding;
 use refmcp_proto::model::{ServerNotification, SubscriptionFilter};
-use refmcp_transport::{CallService, EngineHandle, MemoryAccount, Observed, RunningCall};
+use refmcp_transport::{CallService, Cancellation, EngineHandle, MemoryAccount, Observed, RunningCall};
 use tokio::time::Instant;
 
 use crate::catalog::Catalog;
@@ -235,6 +235,10 @@ impl CallService for SessionService {
 
     fn start(&self, call: Dispatch, handle: &EngineHandle) -> RunningCall<CallWork> {
         method::start(&self.0.server, &self.0, call, handle)
+    }
+
+    fn cancellation(&self, work: &CallWork) -> Cancellation {
+        work.cancellation().clone()
     }
 
     fn roots_changed(&self) {

@@ -84,6 +84,8 @@ struct State<O> {
 #[derive(Clone, Copy)]
 struct Received<'a> {
     at: Instant,
+    /// The same by the engine's clock.
+    now: Timestamp,
     message: Option<&'a [u8]>,
 }
 
@@ -156,9 +158,9 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
         act: impl FnOnce(&mut ServerEngine, &mut O, Timestamp),
         last: impl FnOnce(&mut O) -> V,
     ) -> V {
-        let received = Instant::now();
-        let now = self.clock.at(received);
-        let received = Received { at: received, message };
+        let at = Instant::now();
+        let now = self.clock.at(at);
+        let received = Received { at, now, message };
         self.run(Some(received), |State { engine, outbox, .. }| act(engine, outbox, now), last)
     }
 
@@ -179,13 +181,22 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
             }
             match MutexGuard::unlocked(&mut state, || self.start(call)) {
                 Ok(outcome) => {
-                    state.engine.finish(self.clock.now(), id, outcome);
+                    state.engine.finish(self.time_of(&outcome, received), id, outcome);
                     self.apply(&mut state, None, &mut calls);
                 }
                 Err(running) => self.spawn(&mut state, id, running),
             }
         }
+        self.set_timer(&mut state);
         last(&mut state.outbox)
+    }
+
+    /// The time of an outcome. By it the engine sets the deadlines of input that is required; others save the clock.
+    fn time_of(&self, outcome: &HandlerOutcome, received: Option<Received<'_>>) -> Timestamp {
+        match (outcome, received) {
+            (HandlerOutcome::InputRequired { .. }, _) | (_, None) => self.clock.now(),
+            (_, Some(received)) => received.now,
+        }
     }
 
     /// Carries out the engine's outputs, in its order.
@@ -214,7 +225,6 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
             }
         }
         outbox.step_done(engine);
-        self.set_timer(state);
     }
 
     /// Starts a call; its outcome, if it is done at once.
@@ -231,7 +241,7 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
 
     /// Runs the rest of a call as a task, unless it was cancelled meanwhile.
     fn spawn(&self, state: &mut State<O>, call: CallId, running: RunningCall<S::Work>) {
-        let RunningCall { cancel, work, .. } = running;
+        let (cancel, work) = (self.service.cancellation(&running.work), running.work);
         if !state.engine.is_in_flight(call) {
             return cancel.cancel(self.clock.now());
         }

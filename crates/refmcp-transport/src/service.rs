@@ -24,6 +24,11 @@ pub trait CallService: Send + Sync + 'static {
     /// Makes the work for a call; it starts when it is first polled.
     fn start(&self, call: Dispatch, handle: &EngineHandle) -> RunningCall<Self::Work>;
 
+    /// What cancels this work, which is dropped right after; asked for once the work is not done at once.
+    fn cancellation(&self, _work: &Self::Work) -> Cancellation {
+        Cancellation::default()
+    }
+
     /// The client's roots have changed.
     fn roots_changed(&self) {}
 
@@ -45,8 +50,6 @@ pub struct RunningCall<W> {
     /// Whether it is likely done at once: then it is first polled where the request was read, without a task. Work that
     /// blocks must not say so.
     pub inline: bool,
-    /// Cancels the work, which is dropped right after.
-    pub cancel: Cancellation,
     /// The work.
     pub work: W,
 }

@@ -158,7 +158,7 @@ fn record_mistakes(
 ) {
     if let Incoming::One(message) = incoming {
         let mistakes = message_checks::client_message(message, revision);
-        mistakes.for_each(|finding| record(endpoint, caller, &finding));
+        mistakes.iter().for_each(|finding| record(endpoint, caller, finding));
     }
 }
 

@@ -14,21 +14,17 @@ const FOREIGN: [(&str, NotificationMethod); 2] =
 pub(crate) const SESSION_META: &str = "send params._meta as an object, or leave it out";
 
 /// The findings about a message of a client that need no more than the message and its revision, if that is known.
-pub fn client_message(
-    message: &Message<'_>,
-    revision: Option<Revision>,
-) -> impl Iterator<Item = Finding> + use<> {
-    let misnamed = misnamed(message, revision, NotificationMethod::client_may_send);
-    [misplaced_meta(message), misnamed].into_iter().flatten()
+pub fn client_message(message: &Message<'_>, revision: Option<Revision>) -> Vec<Finding> {
+    let mut findings = Vec::from_iter(misplaced_meta(message));
+    findings.extend(misnamed(message, revision, NotificationMethod::client_may_send));
+    findings
 }
 
 /// The findings about a message of a server.
-pub(super) fn server_message(
-    message: &Message<'_>,
-    revision: Option<Revision>,
-) -> impl Iterator<Item = Finding> + use<> {
-    let misnamed = misnamed(message, revision, NotificationMethod::server_may_send);
-    [misplaced_meta(message), misnamed].into_iter().flatten()
+pub(super) fn server_message(message: &Message<'_>, revision: Option<Revision>) -> Vec<Finding> {
+    let mut findings = Vec::from_iter(misplaced_meta(message));
+    findings.extend(misnamed(message, revision, NotificationMethod::server_may_send));
+    findings
 }
 
 /// The finding about bytes that are no message.
@@ -120,7 +116,7 @@ mod tests {
         let Ok(Incoming::One(message)) = decode(text.as_bytes(), &Limits::default()) else {
             panic!("{text} is no message")
         };
-        let found: Vec<Finding> = client_message(&message, revision).collect();
+        let found = client_message(&message, revision);
         for finding in &found {
             assert!(finding.is_of(revision), "{} in {revision:?}: {text}", finding.rule);
         }

@@ -244,7 +244,7 @@ pub fn decode<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Incoming<'a>, Deco
             let mut envelope = Envelope::default();
             envelope.read(&mut scanner)?;
             scanner.end()?;
-            Ok(Incoming::One(envelope.into_message(limits)?))
+            Ok(Incoming::One(envelope.message(limits)?))
         }
         Some(b'[') => batch(&mut scanner, limits),
         _ => {
@@ -276,7 +276,7 @@ fn batch<'a>(scanner: &mut Scanner<'a>, limits: &Limits) -> Result<Incoming<'a>,
         return Err(DecodeError::invalid(format!("a batch of more than {} messages", limits.batch)));
     }
     let messages = items.into_iter().map(|item| match item {
-        Ok(envelope) => envelope.into_message(limits),
+        Ok(envelope) => envelope.message(limits),
         Err(why) => Err(DecodeError::invalid(why)),
     });
     Ok(Incoming::Batch(messages.collect()))
@@ -291,8 +291,8 @@ struct Envelope<'a> {
     params: Params<'a>,
     result: Option<(&'a str, ResultMembers<'a>)>,
     error: Option<&'a str>,
-    /// A member `_meta`, which belongs one level deeper.
-    misplaced_meta: Meta<'a>,
+    /// Whether a member `_meta`, which belongs one level deeper, names a protocol version; none without such a member.
+    misplaced_meta: Option<bool>,
     /// A key that is one of ours but for its case: some parsers would take it for that.
     look_alike: Option<String>,
 }
@@ -307,7 +307,11 @@ impl<'a> Envelope<'a> {
                 "result" => self.result = Some(ResultMembers::read(scanner)?),
                 "error" => self.error = Some(scanner.value()?),
                 "params" => self.params.read(scanner)?,
-                "_meta" => self.misplaced_meta.read(scanner)?,
+                "_meta" => {
+                    let mut meta = Meta::default();
+                    meta.read(scanner)?;
+                    self.misplaced_meta = Some(meta.protocol_version.is_some());
+                }
                 other => {
                     if is_look_alike(other) {
                         self.look_alike = Some(other.to_owned());
@@ -319,7 +323,7 @@ impl<'a> Envelope<'a> {
         })
     }
 
-    fn into_message(self, limits: &Limits) -> Result<Message<'a>, DecodeError> {
+    fn message(&self, limits: &Limits) -> Result<Message<'a>, DecodeError> {
         let is_request = self.method.is_some() || (self.result.is_none() && self.error.is_none());
         let (id, id_fault) = match self.id.map(|text| read_id(text, limits)) {
             None => (None, None),
@@ -353,8 +357,8 @@ impl<'a> Envelope<'a> {
         if let Some(method) = self.method {
             let method = read_method(method, limits).map_err(&fail)?;
             let params = Params {
-                misplaced_meta: self.misplaced_meta.text.is_some(),
-                misplaced_version: self.misplaced_meta.protocol_version.is_some(),
+                misplaced_meta: self.misplaced_meta.is_some(),
+                misplaced_version: self.misplaced_meta == Some(true),
                 ..self.params
             };
             if params.text.is_some_and(|params| !params.starts_with('{')) {
@@ -379,7 +383,7 @@ impl<'a> Envelope<'a> {
         if id.is_none() && result.is_ok() {
             return Err(broken(&rule::RPC_05, "an answer without an id".into()));
         }
-        let misplaced_meta = self.misplaced_meta.text.is_some();
+        let misplaced_meta = self.misplaced_meta.is_some();
         Ok(Message::Response(Response { id, result, members, misplaced_meta }))
     }
 }

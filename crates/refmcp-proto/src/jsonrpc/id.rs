@@ -33,14 +33,14 @@ impl RequestId {
 
     /// Reads an integer literal; `None` when the text is a fraction, an exponent or no number at all.
     pub fn from_digits(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix('-').unwrap_or(text);
-        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
-        }
         match text.parse::<i64>() {
-            Ok(number) if text != "-0" => Some(Self::Integer(number)),
-            _ => Some(Self::Digits(text.into())),
+            // Rust also reads a plus sign, and `-0` would lose its own.
+            Ok(number) if !text.starts_with('+') && text != "-0" => return Some(Self::Integer(number)),
+            _ => {}
         }
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        is_integer.then(|| Self::Digits(text.into()))
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn fractions_and_exponents_are_no_ids() {
-        for text in ["1.0", "1.5", "1e3", "", "-", "NaN"] {
+        for text in ["1.0", "1.5", "1e3", "+1", "", "-", "NaN"] {
             assert_eq!(RequestId::from_digits(text), None, "{text}");
         }
     }

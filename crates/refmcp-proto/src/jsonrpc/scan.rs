@@ -84,8 +84,10 @@ impl<'a> Keys<'a> {
     /// Whether a key is among those from `start` on.
     fn contains(&self, start: usize, key: &str) -> bool {
         let inline = self.first.get(start..self.count.min(self.first.len())).unwrap_or_default();
-        let rest = self.rest.get(start.saturating_sub(self.first.len())..).unwrap_or_default();
-        inline.iter().chain(rest).any(|seen| *seen == key)
+        inline.iter().any(|seen| *seen == key) || {
+            let rest = self.rest.get(start.saturating_sub(self.first.len())..).unwrap_or_default();
+            rest.iter().any(|seen| *seen == key)
+        }
     }
 
     fn truncate(&mut self, count: usize) {
@@ -101,13 +103,12 @@ impl<'a> Scanner<'a> {
 
     /// The next byte that is not white space, without taking it.
     pub(super) fn peek(&mut self) -> Option<u8> {
-        while let Some(byte) = self.byte() {
-            if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
-                return Some(byte);
+        loop {
+            match self.byte()? {
+                b' ' | b'\t' | b'\n' | b'\r' => self.at += 1,
+                byte => return Some(byte),
             }
-            self.at += 1;
         }
-        None
     }
 
     /// Checks that nothing but white space is left.
@@ -158,13 +159,16 @@ impl<'a> Scanner<'a> {
             self.at += 1;
         } else {
             loop {
-                self.peek();
+                self.take(b'"', "a string")?;
                 let start = self.at;
-                let key = self.string()?;
+                let key = match self.plain_rest() {
+                    Some(plain) => Cow::Borrowed(plain),
+                    None => Cow::Owned(self.escaped_rest(start)?),
+                };
                 if self.keys.contains(first_key, &key)
                     || more_keys.as_ref().is_some_and(|more| more.contains(&key))
                 {
-                    return Err(fault(start, ScanErrorKind::DuplicateKey(super::excerpt(&key))));
+                    return Err(fault(start - 1, ScanErrorKind::DuplicateKey(super::excerpt(&key))));
                 }
                 match key {
                     Cow::Borrowed(plain) if self.keys.count - first_key < MANY_KEYS => self.keys.push(plain),
@@ -224,22 +228,20 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// Moves over a string and gives its value.
-    pub(super) fn string(&mut self) -> Scan<Cow<'a, str>> {
-        self.take(b'"', "a string")?;
+    /// Moves over the rest of a string that has no escapes, and gives it.
+    fn plain_rest(&mut self) -> Option<&'a str> {
         let start = self.at;
         self.at += plain_length(self.rest());
-        if self.byte() == Some(b'"') {
-            let text = self.text_from(start);
+        let text = self.text_from(start);
+        (self.byte() == Some(b'"')).then(|| {
             self.at += 1;
-            return Ok(Cow::Borrowed(text));
-        }
-        self.escaped_string(start).map(Cow::Owned)
+            text
+        })
     }
 
-    /// The rest of a string that is not plain; it began at `start`.
+    /// The rest of a string that is not plain; its text began at `start`.
     #[cold]
-    fn escaped_string(&mut self, start: usize) -> Scan<String> {
+    fn escaped_rest(&mut self, start: usize) -> Scan<String> {
         let mut value = self.text_from(start).to_owned();
         loop {
             match self.byte() {
@@ -412,14 +414,14 @@ fn plain_length(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
     let (words, rest) = bytes.as_chunks::<8>();
-    for (word, count) in words.iter().zip((0..).step_by(8)) {
+    for (index, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
         // The high bit of each byte below `limit`. A borrow makes only bytes after a match wrong.
         let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGH;
         let is = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
         let ends = is(b'"') | is(b'\\') | below(word, 0x20);
         if ends != 0 {
-            return count + ends.trailing_zeros() as usize / 8;
+            return index * 8 + ends.trailing_zeros() as usize / 8;
         }
     }
     let end = rest.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20);

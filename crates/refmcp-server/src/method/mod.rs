@@ -19,7 +19,7 @@ use refmcp_proto::engine::{Dispatch, HandlerOutcome};
 use refmcp_proto::jsonrpc::{RpcError, read_member};
 use refmcp_proto::model::ServerResult;
 use refmcp_proto::revision::Method;
-use refmcp_transport::{EngineHandle, RunningCall};
+use refmcp_transport::{Cancellation, EngineHandle, RunningCall};
 use serde::Deserialize;
 use tracing::Span;
 
@@ -112,9 +112,9 @@ pub(crate) fn start(
         other => Err(RpcError::method_not_found(other.name()).into()),
     };
     let PreparedCall { subject, tool, inline, work } = prepared.unwrap_or_else(PreparedCall::refuse);
-    let (cancel, span) = (call.cancel().clone(), record::span(&call));
+    let span = record::span(&call);
     let recording = Recording::new(call, subject, tool);
-    RunningCall { inline, cancel, work: CallWork { recording, work: Some(work), turn: Turn::New, span } }
+    RunningCall { inline, work: CallWork { recording, work: Some(work), turn: Turn::New, span } }
 }
 
 /// The work on a call: waits for its turn, runs the method, and records how that ended.
@@ -123,6 +123,12 @@ pub struct CallWork {
     work: Option<Work>,
     turn: Turn,
     span: Span,
+}
+
+impl CallWork {
+    pub(crate) fn cancellation(&self) -> &Cancellation {
+        self.recording.call().cancellation()
+    }
 }
 
 /// The turn of a call, where only so many run at a time.

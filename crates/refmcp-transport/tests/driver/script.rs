@@ -16,7 +16,7 @@ use refmcp_testkit::messages::initialize_params;
 use refmcp_transport::changes::ChangeSender;
 use refmcp_transport::pipe::{LineReader, LineWriter};
 use refmcp_transport::{
-    CallService, Cancellation, ConnectionEnd, Driver, DriverOptions, EngineHandle, MemoryBudget, RunningCall,
+    CallService, ConnectionEnd, Driver, DriverOptions, EngineHandle, MemoryBudget, RunningCall,
 };
 use serde_json::{Value, json};
 use tokio::io::{
@@ -63,7 +63,7 @@ impl CallService for Script {
         let params: Value = serde_json::from_str(&call.params).unwrap();
         let inline = params["name"] == "text" || params["arguments"]["inline"] == true;
         let work: Self::Work = Box::pin(run(call, params, handle.clone(), self.gate.clone()));
-        RunningCall { inline, cancel: Cancellation::default(), work }
+        RunningCall { inline, work }
     }
 }
 

@@ -264,11 +264,11 @@ impl ServerEngine {
                 self.update_replay(call, used.as_ref(), once);
                 self.require_input(now, call, requests);
             }
-            HandlerOutcome::Done(result) => {
+            HandlerOutcome::Done(mut result) => {
                 let Some(call) = self.calls.close(call) else { return };
                 let is_kept = matches!(*result, ServerResult::Empty(_));
                 match if is_kept { self.remember_subscription(&call) } else { Ok(()) } {
-                    Ok(()) => self.respond(&call.to, call.peer.rules(), *result),
+                    Ok(()) => self.respond(&call.to, call.peer.rules(), &mut result),
                     Err(error) => self.respond_error(&call.to, &error),
                 }
             }
@@ -286,7 +286,7 @@ impl ServerEngine {
     pub(super) fn fail(&mut self, call: CallId, failure: CallFailure) {
         let Some(call) = self.calls.close(call) else { return };
         match downgrade::failure(call.peer.rules(), &call.method, failure) {
-            Ok(result) => self.respond(&call.to, call.peer.rules(), result),
+            Ok(mut result) => self.respond(&call.to, call.peer.rules(), &mut result),
             Err(error) => self.respond_error(&call.to, &error),
         }
     }

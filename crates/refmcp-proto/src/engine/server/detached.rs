@@ -58,10 +58,10 @@ pub enum DetachedState {
 impl ServerEngine {
     /// Takes a call out of its exchange, which ends with this result instead. The call's handler goes on; its outcome
     /// belongs to [`DetachedCall::finish`]. `None` when the call is over, or waits for the client already.
-    pub fn detach(&mut self, number: CallId, result: ServerResult) -> Option<DetachedCall> {
+    pub fn detach(&mut self, number: CallId, mut result: ServerResult) -> Option<DetachedCall> {
         self.calls.get(number).filter(|call| call.open_requests == 0)?;
         let call = self.calls.close(number)?;
-        self.respond(&call.to, call.peer.rules(), result);
+        self.respond(&call.to, call.peer.rules(), &mut result);
         Some(DetachedCall::of(&call, DetachedState::Working))
     }
 

@@ -92,7 +92,7 @@ impl ServerEngine {
         self.set_peer(now, peer.clone());
         let log_level = self.log_level;
         self.share_change(|| FactsChange::Initialized { peer: Box::new(Peer::clone(&peer)), log_level });
-        self.respond(to, peer.rules(), result.into());
+        self.respond(to, peer.rules(), &mut result.into());
         Ok(())
     }
 
@@ -239,7 +239,7 @@ impl ServerEngine {
         let capabilities = downgrade::capabilities(peer.rules(), &self.config.capabilities);
         let mut result = DiscoverResult::new(self.supported_versions(), capabilities);
         result.instructions.clone_from(&self.config.instructions);
-        self.respond(to, peer.rules(), result.into());
+        self.respond(to, peer.rules(), &mut result.into());
     }
 
     /// The revisions that a request without a session can name.

@@ -186,7 +186,7 @@ impl ServerEngine {
             Ok(sealed) => {
                 let Some(call) = self.calls.close(number) else { return };
                 let result = InputRequiredResult::new(requests.into_iter().collect()).request_state(sealed);
-                self.respond(&call.to, call.peer.rules(), result.into());
+                self.respond(&call.to, call.peer.rules(), &mut result.into());
             }
         }
     }

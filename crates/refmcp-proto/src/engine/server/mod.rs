@@ -173,6 +173,7 @@ impl ServerEngine {
     }
 
     /// Takes in one message, or one batch.
+    #[inline]
     pub fn incoming(&mut self, now: Timestamp, exchange: ExchangeId, incoming: Incoming<'_>) {
         match incoming {
             Incoming::One(message) => self.message(now, exchange, message),
@@ -199,6 +200,7 @@ impl ServerEngine {
     }
 
     /// Takes in one message.
+    #[inline]
     pub fn message(&mut self, now: Timestamp, exchange: ExchangeId, message: Message<'_>) {
         self.keepalive.message_received(now, &self.config.timeouts);
         let outer = self.begin_message(&message);

@@ -12,10 +12,10 @@ use crate::revision::{Rules, UnreadableId, downgrade};
 
 impl ServerEngine {
     /// Responds with a result, in the shape that these rules want.
-    pub(super) fn respond(&mut self, to: &ReplyTo, rules: &Rules, mut result: ServerResult) {
-        downgrade::result(rules, &self.config, &mut result);
+    pub(super) fn respond(&mut self, to: &ReplyTo, rules: &Rules, result: &mut ServerResult) {
+        downgrade::result(rules, &self.config, result);
         let mut json = Vec::with_capacity(256);
-        match encode::result(&mut json, &to.id, &result) {
+        match encode::result(&mut json, &to.id, result) {
             Ok(()) => self.send_response(to, json, None),
             Err(fault) => {
                 self.respond_error(to, &RpcError::internal(format!("the result is not JSON: {fault}")));

@@ -144,7 +144,7 @@ impl ServerEngine {
             (phase, Some(Method::Ping)) => {
                 // Only sessions have it, so a client that sends it before the handshake is about to open one.
                 let rules = phase.peer().map_or(Revision::LATEST_SESSION.rules(), |peer| peer.rules());
-                self.respond(to, rules, EmptyResult::default().into());
+                self.respond(to, rules, &mut EmptyResult::default().into());
                 return Ok(Routed::Responded(None));
             }
             (Phase::Fresh, Some(Method::Discover | Method::Listen)) => {
@@ -182,7 +182,7 @@ impl ServerEngine {
                 self.share_change(|| FactsChange::LogLevel(params.level));
             }
             if !self.config.forwards {
-                self.respond(to, self.rules(), EmptyResult::default().into());
+                self.respond(to, self.rules(), &mut EmptyResult::default().into());
                 return Ok(Routed::Responded(None));
             }
         }
@@ -199,9 +199,9 @@ impl ServerEngine {
         rules: &Rules,
     ) -> Result<Method, RpcError> {
         let Some(method) = method else { return Err(RpcError::method_not_found(name)) };
-        let needs_session = self.config.session_methods.contains(method.name());
+        let needs_session = || self.config.session_methods.contains(method.name());
         let exists_in = |rules: &Rules| {
-            method.exists_in(rules) && !(needs_session && rules.lifecycle == Lifecycle::PerRequest)
+            method.exists_in(rules) && !(rules.lifecycle == Lifecycle::PerRequest && needs_session())
         };
         let exists = exists_in(rules);
         if exists && method.is_offered(&self.config.capabilities) {

@@ -182,7 +182,7 @@ impl ServerEngine {
                 });
             }
             let result = SubscriptionsListenResult::new(listener.to.id.clone());
-            self.respond(&listener.to, listener.rules, result.into());
+            self.respond(&listener.to, listener.rules, &mut result.into());
         }
     }
 
