@@ -301,12 +301,13 @@ impl SessionDriver {
 mod tests {
     use super::*;
 
-    /// There are many idle sessions, and with its two counts each driver fits into a block of 768 bytes.
+    /// There are many idle sessions, and with its two counts each driver fits into a block of 640 bytes. The allocator takes
+    /// the next larger block for what fills one to the last word.
     #[test]
     fn a_driver_is_small() {
         let bytes = size_of::<EngineDriver<SessionService, Streams>>() + 2 * size_of::<usize>();
         assert!(
-            bytes <= 656,
+            bytes <= 632,
             "{bytes}, the engine {}, the streams {}",
             size_of::<ServerEngine>(),
             size_of::<Streams>()

@@ -37,7 +37,7 @@ pub(crate) struct Streams {
     /// What other replicas share, where there are any.
     shared: Option<Box<SharedStreams>>,
     /// The number of streams that are being read.
-    pub(crate) readers: usize,
+    pub(crate) readers: u32,
     /// The GET stream ends as soon as no request is in flight.
     pub(crate) winding_down: bool,
 }

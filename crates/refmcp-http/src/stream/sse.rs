@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::unfold;
@@ -21,6 +21,9 @@ use crate::deadline::Deadline;
 use crate::endpoint::EndpointState;
 use crate::options::Options;
 use crate::stream::response_stream::{Next, Reader};
+
+/// Tells nginx not to hold events back.
+const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// Bytes that are sent in one chunk, about.
 const CHUNK: usize = 64 << 10;
@@ -210,10 +213,12 @@ pub(crate) fn message_event(json: &[u8]) -> Vec<u8> {
 
 fn with_headers(body: Body) -> Response {
     let mut response = Response::new(body);
-    let headers = response.headers_mut();
+    // No more room than they need: hyper keeps the table for the next response, as long as the stream lasts.
+    let mut headers = HeaderMap::with_capacity(3);
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    headers.insert(ACCEL_BUFFERING, HeaderValue::from_static("no"));
+    *response.headers_mut() = headers;
     response
 }
 
