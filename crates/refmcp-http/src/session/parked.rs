@@ -325,7 +325,7 @@ mod tests {
             let request = RequestId::Integer(number);
             let opened = backplane.open_stream(&id, Some(request.clone()), WriterEpoch(0)).await.unwrap();
             let OpenStreamOutcome::Opened(stream) = opened else { panic!("{opened:?}") };
-            let key = ParkedKey::new(stream, &[request.clone()]).unwrap().text();
+            let key = ParkedKey::new(stream, std::slice::from_ref(&request)).unwrap().text();
             backplane.park(&id, &key, Bytes::from_static(b"a call"), minute).await.unwrap();
             backplane.expect_response(&id, &request, minute).await.unwrap();
             backplane.deliver_response(&id, &request, Bytes::from_static(b"{}")).await.unwrap();

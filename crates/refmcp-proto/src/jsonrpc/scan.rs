@@ -84,10 +84,8 @@ impl<'a> Keys<'a> {
     /// Whether a key is among those from `start` on.
     fn contains(&self, start: usize, key: &str) -> bool {
         let inline = self.first.get(start..self.count.min(self.first.len())).unwrap_or_default();
-        inline.iter().any(|seen| *seen == key) || {
-            let rest = self.rest.get(start.saturating_sub(self.first.len())..).unwrap_or_default();
-            rest.iter().any(|seen| *seen == key)
-        }
+        let rest = self.rest.get(start.saturating_sub(self.first.len())..).unwrap_or_default();
+        inline.contains(&key) || rest.contains(&key)
     }
 
     fn truncate(&mut self, count: usize) {
