@@ -312,8 +312,13 @@ mod tests {
         let backplane = Arc::new(MemoryBackplane::default());
         let server = Server::builder("replica", "1").build().unwrap();
         let endpoint = Endpoint::builder(server).backplane(backplane.clone()).build().inner;
-        let caller =
-            Caller { client: Client::default(), token: None, origin: None, observed: Default::default() };
+        let caller = Caller {
+            client: Client::default(),
+            token: None,
+            origin: None,
+            observed: Default::default(),
+            memory: endpoint.server.memory().account(),
+        };
         let (id, transport) = (SessionId::new("a"), SessionTransport::Streamable);
         let stored = StoredFacts { transport, topic: "topic".into(), engines: 1, facts: None };
         let record = NewSession { facts: stored.to_bytes().unwrap(), ..NewSession::default() };

@@ -20,10 +20,8 @@ pub(crate) struct Streams {
     /// The number of the session, for logs.
     session: u64,
     max_bytes: usize,
-    /// What the session may hold in memory.
-    memory: MemoryAccount,
-    /// For responses to batches that are not complete.
-    batches: Option<Box<MemoryReservation>>,
+    /// For responses to batches that are not complete; its account is that of the session.
+    batches: MemoryReservation,
     last_exchange: u64,
     /// Exchanges whose messages are being received, with what has come back so far.
     receiving: Vec<(ExchangeId, Option<Received>)>,
@@ -60,12 +58,11 @@ pub(crate) enum Received {
 }
 
 impl Streams {
-    pub(crate) fn new(session: u64, max_bytes: usize, memory: MemoryAccount) -> Self {
+    pub(crate) fn new(session: u64, max_bytes: usize, memory: &MemoryAccount) -> Self {
         Self {
             session,
             max_bytes,
-            memory,
-            batches: None,
+            batches: memory.reservation(),
             last_exchange: GET_STREAM.0,
             receiving: Vec::new(),
             open: BTreeMap::new(),
@@ -111,7 +108,7 @@ impl Streams {
     pub(crate) fn resume_exchange(&mut self, number: StreamNumber, last: u64) -> ExchangeId {
         self.last_exchange += 1;
         let exchange = ExchangeId(self.last_exchange);
-        let stream = ResponseStream::new(exchange, self.max_bytes, &self.memory);
+        let stream = ResponseStream::new(exchange, self.max_bytes, self.batches.account());
         if let Some(log) = &self.log {
             stream.attach_log(log.clone(), number, last);
         }
@@ -125,7 +122,9 @@ impl Streams {
         match receiving.and_then(|position| self.receiving.swap_remove(position).1) {
             Some(Received::Stream(stream)) if !stream.has_ended() => self.open(exchange, stream),
             Some(received) => received,
-            None => self.open(exchange, ResponseStream::new(exchange, self.max_bytes, &self.memory)),
+            None => {
+                self.open(exchange, ResponseStream::new(exchange, self.max_bytes, self.batches.account()))
+            }
         }
     }
 
@@ -140,7 +139,7 @@ impl Streams {
         else {
             return self.open.get(&exchange).cloned();
         };
-        let new = || Received::Stream(ResponseStream::new(exchange, self.max_bytes, &self.memory));
+        let new = || Received::Stream(ResponseStream::new(exchange, self.max_bytes, self.batches.account()));
         match received.get_or_insert_with(new) {
             Received::Stream(stream) => Some(stream.clone()),
             Received::Response(_) => None,
@@ -155,7 +154,7 @@ impl Streams {
     /// The stream of messages that belong to no request.
     pub(crate) fn get_stream(&mut self) -> &Arc<ResponseStream> {
         self.get_stream.get_or_insert_with(|| {
-            let stream = ResponseStream::new(GET_STREAM, self.max_bytes, &self.memory);
+            let stream = ResponseStream::new(GET_STREAM, self.max_bytes, self.batches.account());
             if let Some(log) = &self.log {
                 stream.attach_log(log.clone(), StreamNumber::GET, 0);
             }
@@ -245,13 +244,10 @@ impl Outbox for Streams {
     }
 
     fn step_done(&mut self, engine: &mut ServerEngine) {
-        if engine.batch_bytes() > 0 {
-            let batches = self.batches.get_or_insert_with(|| Box::new(self.memory.reservation()));
-            if let Err(fault) = batches.try_resize(engine.batch_bytes()) {
-                engine.refuse_batch_responses(&RpcError::internal(fault.to_string()));
-            }
-        } else {
-            self.batches = None;
+        if engine.batch_bytes() != self.batches.bytes()
+            && let Err(fault) = self.batches.try_resize(engine.batch_bytes())
+        {
+            engine.refuse_batch_responses(&RpcError::internal(fault.to_string()));
         }
         if let Some(shared) = &mut self.shared {
             shared.session.step_done(engine);
