@@ -12,6 +12,7 @@ use refmcp_proto::model::{
     CallToolResult, InputRequest, InputRequiredResult, InputResponses, JsonObject, LogLevel, ProgressParams,
     ServerNotification, Tool,
 };
+use refmcp_proto::schema::SchemaError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -19,6 +20,7 @@ use serde_json::Value;
 use crate::client::Client;
 use crate::driver::{CallCallbacks, CallOutcome};
 use crate::error::Error;
+use crate::host::Event;
 use crate::list::Pages;
 use crate::transport::BoxFuture;
 
@@ -291,9 +293,16 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         };
         // A result that cannot be parsed fails where it is read.
         let Ok(result) = serde_json::from_str::<CallToolResult>(text) else { return Ok(()) };
-        notes
-            .check_output(result.structured_content.as_ref(), result.is_error == Some(true))
-            .map_err(|why| Error::Output { tool: tool.to_owned(), why })
+        match notes.check_output(result.structured_content.as_ref(), result.is_error == Some(true)) {
+            Ok(()) => Ok(()),
+            Err(SchemaError::Invalid(why)) => Err(Error::Output { tool: tool.to_owned(), why }),
+            // The result may be right, and the application can still use it.
+            Err(SchemaError::TooMuchWork(why)) => {
+                let what = format!("the output schema of {tool}, and its output is not checked: {why}");
+                self.client.driver.emit(&Event::Ignored(what));
+                Ok(())
+            }
+        }
     }
 }
 

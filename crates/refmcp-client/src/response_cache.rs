@@ -7,7 +7,7 @@ use std::time::Duration;
 use refmcp_proto::model::{JsonObject, ServerNotification, Tool};
 use refmcp_proto::param_headers::{ParamHeader, param_headers};
 use refmcp_proto::revision::Method;
-use refmcp_proto::schema::SchemaValidator;
+use refmcp_proto::schema::{SchemaError, SchemaValidator};
 use refmcp_proto::time::Timestamp;
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ struct CachedResult {
 pub(crate) struct CachedTool {
     mirrored: Vec<ParamHeader>,
     /// The output schema, or why it cannot be used.
-    output: Option<Result<SchemaValidator, String>>,
+    output: Option<Result<SchemaValidator, SchemaError>>,
 }
 
 impl ResponseCache {
@@ -132,13 +132,16 @@ impl CachedTool {
     }
 
     /// Checks the structured output of a tool; a failed tool needs none.
-    pub(crate) fn check_output(&self, output: Option<&Value>, is_error: bool) -> Result<(), String> {
+    pub(crate) fn check_output(&self, output: Option<&Value>, is_error: bool) -> Result<(), SchemaError> {
         match (&self.output, output) {
             (None, _) => Ok(()),
             (Some(_), None) if is_error => Ok(()),
-            (Some(_), None) => Err("there is none".to_owned()),
+            (Some(_), None) => Err(SchemaError::Invalid("there is none".to_owned())),
             (Some(Ok(schema)), Some(output)) => schema.validate(output),
-            (Some(Err(why)), Some(_)) => Err(format!("the schema cannot be used: {why}")),
+            (Some(Err(SchemaError::Invalid(why))), Some(_)) => {
+                Err(SchemaError::Invalid(format!("the schema cannot be used: {why}")))
+            }
+            (Some(Err(too_much)), Some(_)) => Err(too_much.clone()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Validators of JSON Schemas (feature `schema`): compiled once, applied often, never fetched from anywhere.
 //!
-//! Schemas come from peers that cannot be trusted. Compiling and applying one takes time that grows with its size:
-//! patterns are matched without backtracking, and the number of its parts is limited.
+//! Schemas and values come from peers that cannot be trusted. The number of a schema's parts is limited, patterns are matched
+//! without backtracking, and the work that a value could take is counted before it is validated.
 
 use std::sync::Arc;
 
@@ -12,10 +12,28 @@ use serde_json::Value;
 use crate::jsonrpc::excerpt;
 use crate::model::JsonObject;
 
+mod nodes;
+mod pattern;
+mod work;
+
+use work::{Allowance, WorkGraph};
+
 /// A compiled schema.
 #[derive(Debug, Clone)]
 pub struct SchemaValidator {
     compiled: Arc<jsonschema::Validator>,
+    work: Arc<WorkGraph>,
+}
+
+/// Why a schema cannot be applied, or a value is not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    /// What is wrong, place by place.
+    #[error("{0}")]
+    Invalid(String),
+    /// Finding that out could take too much work. It may be valid.
+    #[error("{0}")]
+    TooMuchWork(String),
 }
 
 /// The supported dialects. The first is the default; older SDKs write the others.
@@ -38,28 +56,39 @@ impl SchemaValidator {
     /// Compiles a schema.
     ///
     /// # Errors
-    /// When it refers to anything outside of itself, names an unsupported dialect, is too large, or is no schema.
-    pub fn compile(schema: &JsonObject) -> Result<Self, String> {
-        let draft = dialect(schema)?;
+    /// When it refers to anything outside of itself, names an unsupported dialect, is no schema, is too large, or could take
+    /// too much work for a single value.
+    pub fn compile(schema: &JsonObject) -> Result<Self, SchemaError> {
+        let draft = dialect(schema).map_err(SchemaError::Invalid)?;
         let value = Value::Object(schema.clone());
         if parts(&value) > MAX_VALUES {
-            return Err(format!("it has more than {MAX_VALUES} parts"));
+            return Err(SchemaError::TooMuchWork(format!("it has more than {MAX_VALUES} parts")));
         }
+        let work = WorkGraph::new(&value).map_err(SchemaError::TooMuchWork)?;
         let compiled = jsonschema::options()
             .with_draft(draft)
             .with_pattern_options(jsonschema::PatternOptions::regex())
             .build(&value)
-            .map_err(|fault| fault.to_string())?;
-        Ok(Self { compiled: Arc::new(compiled) })
+            .map_err(|fault| SchemaError::Invalid(fault.to_string()))?;
+        Ok(Self { compiled: Arc::new(compiled), work: Arc::new(work) })
     }
 
     /// Validates a value.
     ///
     /// # Errors
-    /// What is wrong with it, place by place.
-    pub fn validate(&self, value: &Value) -> Result<(), String> {
+    /// When it does not match the schema, or when it could take too much work to tell.
+    pub fn validate(&self, value: &Value) -> Result<(), SchemaError> {
+        let allowance = self.work.allowance(value);
+        if allowance == Allowance::Nothing {
+            let why = "to check it against the schema could take too much work: it is too large or too deep";
+            return Err(SchemaError::TooMuchWork(why.to_owned()));
+        }
         if self.compiled.is_valid(value) {
             return Ok(());
+        }
+        if allowance == Allowance::Answer {
+            let why = "it does not match the schema, and is too large to say where";
+            return Err(SchemaError::Invalid(why.to_owned()));
         }
         let faults = self.compiled.iter_errors(value).take(MAX_FAULTS);
         let faults: Vec<String> = faults
@@ -68,7 +97,7 @@ impl SchemaValidator {
                 path => format!("{}: {}", excerpt(path), text_of(&fault)),
             })
             .collect();
-        Err(faults.join("; "))
+        Err(SchemaError::Invalid(faults.join("; ")))
     }
 }
 
@@ -127,9 +156,19 @@ mod tests {
 
     use super::*;
 
-    fn compile(schema: Value) -> Result<SchemaValidator, String> {
+    /// A validator whose errors are texts.
+    #[derive(Debug)]
+    struct Checked(SchemaValidator);
+
+    impl Checked {
+        fn validate(&self, value: &Value) -> Result<(), String> {
+            self.0.validate(value).map_err(|fault| fault.to_string())
+        }
+    }
+
+    fn compile(schema: Value) -> Result<Checked, String> {
         let Value::Object(object) = schema else { panic!("no object") };
-        SchemaValidator::compile(&object)
+        SchemaValidator::compile(&object).map(Checked).map_err(|fault| fault.to_string())
     }
 
     #[test]
@@ -188,20 +227,166 @@ mod tests {
 
     #[test]
     fn hostile_schemas_are_bounded() {
-        let loops = compile(
-            json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}),
-        );
-        if let Ok(schema) = loops {
-            let _ = schema.validate(&json!({}));
-        }
         let patient = compile(json!({"type": "string", "pattern": "^(a+)+$"})).unwrap();
         assert!(patient.validate(&json!("a".repeat(50_000) + "b")).is_err());
-        let wide = compile(json!({"allOf": vec![json!({"type": "string"}); 9_000]}));
-        if let Ok(schema) = wide {
-            assert!(schema.validate(&json!("x")).is_ok());
+        let wide = compile(json!({"allOf": vec![json!({"type": "string"}); 9_000]})).unwrap();
+        assert!(wide.validate(&json!("x")).is_ok());
+        let circle = json!({"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}});
+        for (schema, hint) in [
+            (json!({"allOf": vec![json!({"type": "string"}); 20_000]}), "parts"),
+            (json!({"$ref": "#/$defs/a", "$defs": circle}), "refers to itself"),
+            (fan_out("allOf", 12, 10), "more than 100000 steps"),
+            (fan_out("anyOf", 12, 10), "more than 100000 steps"),
+            (fan_out("oneOf", 12, 10), "more than 100000 steps"),
+            (in_properties(fan_out("allOf", 12, 10)), "more than 100000 steps"),
+            (named("$anchor", "#"), "more than 100000 steps"),
+            (named("$dynamicAnchor", "#"), "more than 100000 steps"),
+            (named("$id", ""), "more than 100000 steps"),
+            (named("$id", "http://a/b/"), "more than 100000 steps"),
+            (chain(5_000), "in a row"),
+            (unevaluated(40), "more than 100000 steps"),
+            (json!({"pattern": "((a{100}){100}){100}"}), "patterns are too large"),
+        ] {
+            let shown = schema.to_string();
+            let shown = &shown[..shown.len().min(200)];
+            let fault = compile(schema).unwrap_err();
+            assert!(fault.contains(hint), "{shown}: {fault}");
         }
-        assert!(
-            compile(json!({"allOf": vec![json!({"type": "string"}); 20_000]})).unwrap_err().contains("parts")
+    }
+
+    /// Definitions that each apply the one before so many times.
+    fn fan_out(keyword: &str, levels: usize, width: usize) -> Value {
+        let mut definitions = json!({"0": {"type": "object"}});
+        for level in 1..=levels {
+            let below = json!({"$ref": format!("#/$defs/{}", level - 1)});
+            definitions[level.to_string()] = json!({ keyword: vec![below; width] });
+        }
+        json!({"$ref": format!("#/$defs/{levels}"), "$defs": definitions})
+    }
+
+    /// The same for a member.
+    fn in_properties(mut schema: Value) -> Value {
+        let definitions = schema["$defs"].take();
+        let reference = schema["$ref"].take();
+        json!({"$defs": definitions, "properties": {"a": {"items": {"$ref": reference}}}})
+    }
+
+    /// The same with names instead of places.
+    fn named(keyword: &str, before: &str) -> Value {
+        let mut definitions = json!({"0": { keyword: "l0", "type": "object" }});
+        let reference = if keyword == "$dynamicAnchor" { "$dynamicRef" } else { "$ref" };
+        for level in 1..=12 {
+            let below = json!({ reference: format!("{before}l{}", level - 1) });
+            definitions[level.to_string()] =
+                json!({ keyword: format!("l{level}"), "allOf": vec![below; 10] });
+        }
+        let mut schema = json!({ reference: format!("{before}l12"), "$defs": definitions });
+        if before.starts_with("http") {
+            schema["$id"] = json!("http://a/b/c");
+        }
+        schema
+    }
+
+    /// A row of references.
+    fn chain(length: usize) -> Value {
+        let mut definitions = json!({"0": {"type": "object"}});
+        for link in 1..=length {
+            definitions[link.to_string()] = json!({"$ref": format!("#/$defs/{}", link - 1)});
+        }
+        json!({"$ref": format!("#/$defs/{length}"), "$defs": definitions})
+    }
+
+    /// Schemas in each other that all look at what the inner ones have evaluated.
+    fn unevaluated(levels: usize) -> Value {
+        (0..levels).fold(json!({}), |inner, _| json!({"allOf": [inner], "unevaluatedProperties": false}))
+    }
+
+    fn too_much(schema: Value, value: &Value) -> bool {
+        matches!(compile(schema).unwrap().0.validate(value), Err(SchemaError::TooMuchWork(_)))
+    }
+
+    #[test]
+    fn values_that_take_too_much_work_are_refused() {
+        let deep = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({"c": inner}));
+        // Each level applies the schema twice to the next.
+        let child = json!({"properties": {"c": {"$ref": "#"}}});
+        let doubling = || json!({"allOf": [child, child]});
+        assert!(too_much(doubling(), &deep(60)));
+        assert!(!too_much(doubling(), &deep(10)));
+        let dynamic = json!({"$dynamicAnchor": "n", "properties": {"c": {"allOf": [{"$dynamicRef": "#n"}, {"$dynamicRef": "#n"}]}}});
+        assert!(too_much(dynamic, &deep(60)));
+        let recursive = json!({"$schema": DIALECTS[1].0, "properties": {"c": {"allOf": [{"$recursiveRef": "#"}, {"$recursiveRef": "#"}]}}});
+        assert!(too_much(recursive, &deep(60)));
+        // A list that is compared with another list at each item.
+        let many = json!(vec![0; 200_000]);
+        let contains: Vec<Value> = (0..500).map(|number| json!({"contains": {"const": number}})).collect();
+        assert!(too_much(json!({ "allOf": contains }), &many));
+        let enumeration: Vec<usize> = (1..15_000).collect();
+        assert!(too_much(json!({"items": {"enum": enumeration}}), &many));
+        assert!(too_much(
+            json!({"items": {"pattern": "^(.{90}x){90}$"}}),
+            &json!(vec!["a".repeat(20_000); 100])
+        ));
+    }
+
+    #[test]
+    fn large_values_of_usual_schemas_are_validated() {
+        let record = json!({
+            "type": "object",
+            "properties": {
+                "id": {"type": "string", "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"},
+                "kind": {"enum": ["a", "b", "c"]},
+                "tags": {"type": "array", "items": {"type": "string"}, "uniqueItems": true}
+            },
+            "required": ["id"], "additionalProperties": false
+        });
+        let schema = compile(json!({"type": "array", "items": record, "uniqueItems": true})).unwrap();
+        let id = |number: usize| format!("00000000-0000-0000-0000-{number:012}");
+        let records: Vec<Value> =
+            (0..20_000).map(|number| json!({"id": id(number), "kind": "a", "tags": ["x", "y"]})).collect();
+        assert_eq!(schema.validate(&json!(records)), Ok(()));
+        let wrong = json!([records, vec![json!({"id": "x"})]].concat());
+        assert_eq!(
+            schema.validate(&wrong).unwrap_err(),
+            "it does not match the schema, and is too large to say where"
         );
+        let text = compile(json!({"type": "string", "pattern": "^[A-Za-z0-9+/=]*$"})).unwrap();
+        assert_eq!(text.validate(&json!("a".repeat(4 << 20))), Ok(()));
+        let tree =
+            json!({"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}});
+        let forest = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({"children": [inner, {}]}));
+        assert_eq!(compile(tree).unwrap().validate(&forest(60)), Ok(()));
+    }
+
+    #[test]
+    fn schemas_with_identifiers_are_found_by_them() {
+        let children = json!({"type": "array", "items": {"$dynamicRef": "#node"}});
+        let tree =
+            json!({"$id": "tree", "$dynamicAnchor": "node", "type": "object", "properties": {"c": children}});
+        let strict = json!({
+            "$id": "http://a/strict-tree", "$dynamicAnchor": "node", "$ref": "tree", "unevaluatedProperties": false,
+            "$defs": {"tree": tree}
+        });
+        let schema = compile(strict).unwrap();
+        assert_eq!(schema.validate(&json!({"c": [{"c": []}]})), Ok(()));
+        assert!(schema.validate(&json!({"c": [{"d": 1}]})).is_err());
+        let item = json!({"$id": "item.json", "type": "string"});
+        let schema = compile(json!({"$ref": "item.json", "$defs": {"item": item}})).unwrap();
+        assert_eq!(schema.validate(&json!("x")), Ok(()));
+    }
+
+    #[test]
+    fn values_are_validated_as_deep_as_is_allowed() {
+        let links = 90;
+        let mut schema = chain(links);
+        schema["$defs"]["0"] = json!({"properties": {"c": {"$ref": format!("#/$defs/{links}")}}});
+        let schema = compile(schema).unwrap();
+        let deep = |levels: usize| (0..levels).fold(json!({}), |inner, _| json!({"c": inner}));
+        // The stack of a thread that serves.
+        let run = move || {
+            assert_eq!(schema.validate(&deep(9)), Ok(()));
+            assert!(schema.validate(&deep(100)).is_err());
+        };
+        std::thread::Builder::new().stack_size(2 << 20).spawn(run).unwrap().join().unwrap();
     }
 }

@@ -161,10 +161,10 @@ impl Tool {
         self.mirrored =
             param_headers(&self.definition.input_schema).map_err(|fault| named("input schema", fault))?;
         let input = SchemaValidator::compile(&self.definition.input_schema);
-        self.input_validator = Some(input.map_err(|fault| named("input schema", fault))?);
+        self.input_validator = Some(input.map_err(|fault| named("input schema", fault.to_string()))?);
         if let Some(schema) = &self.definition.output_schema {
-            self.output_validator =
-                Some(SchemaValidator::compile(schema).map_err(|fault| named("output schema", fault))?);
+            let output = SchemaValidator::compile(schema);
+            self.output_validator = Some(output.map_err(|fault| named("output schema", fault.to_string()))?);
         }
         Ok(())
     }

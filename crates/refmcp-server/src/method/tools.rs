@@ -132,5 +132,5 @@ fn check_output(tool: &Tool, result: &CallToolResult) -> Result<(), RpcError> {
         RpcError::internal(format!("tool {} broke its output schema: {what}", tool.definition.name))
     };
     let Some(structured) = &result.structured_content else { return Err(broken("no structured content")) };
-    validator.validate(structured).map_err(|faults| broken(&faults))
+    validator.validate(structured).map_err(|faults| broken(&faults.to_string()))
 }

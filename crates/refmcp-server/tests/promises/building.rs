@@ -23,6 +23,9 @@ fn schema(schema: &Value) -> serde_json::Map<String, Value> {
 fn every_mistake_is_named_at_once() {
     let read = |_, uri: String, _| async move { Ok(ResourceContents::text(uri, "")) };
     let remote = json!({ "type": "object", "properties": { "a": { "$ref": "https://example.com/a.json" } } });
+    let itself = json!({ "$ref": "#/$defs/a" });
+    let endless =
+        json!({ "type": "object", "$ref": "#/$defs/a", "$defs": { "a": { "allOf": [itself, itself] } } });
     let error = Server::builder("test", "1")
         .tool(named("twice"))
         .tool(named("twice"))
@@ -31,6 +34,7 @@ fn every_mistake_is_named_at_once() {
         .tool(named("no_object").input_schema(schema(&json!({ "type": "string" }))))
         .tool(named("bad_schema").input_schema(schema(&json!({ "type": "object", "required": "a" }))))
         .tool(named("remote").input_schema(schema(&remote)))
+        .tool(named("endless").input_schema(schema(&endless)))
         .tool(named("bad_output").output_schema(schema(&json!({ "type": "nothing" }))))
         .resource(resource("a://b"))
         .resource(resource("a://b"))
@@ -51,6 +55,7 @@ fn every_mistake_is_named_at_once() {
         "tool no_object: input schema",
         "tool bad_schema: input schema",
         "tool remote: input schema",
+        "tool endless: input schema: it refers to itself without end",
         "tool bad_output: output schema",
         "resource a://b is there twice",
         "prompt hello is there twice",

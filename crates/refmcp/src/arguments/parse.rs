@@ -3,7 +3,7 @@
 use std::fmt;
 
 use refmcp_proto::model::JsonObject;
-use refmcp_proto::schema::SchemaValidator;
+use refmcp_proto::schema::{SchemaError, SchemaValidator};
 use serde_json::Value;
 
 use super::ArgumentInput;
@@ -116,9 +116,16 @@ impl ParsedArguments {
 
 /// Checks the arguments as a whole. A schema that cannot be applied, or refers to others, is left to the server.
 fn check_schema(schema: &JsonObject, arguments: &JsonObject) -> Option<ArgumentError> {
-    let schema = SchemaValidator::compile(schema).ok()?;
-    let error = schema.validate(&Value::Object(arguments.clone())).err()?;
-    Some(ArgumentError::new("the arguments", error))
+    let checked =
+        SchemaValidator::compile(schema).map(|schema| schema.validate(&Value::Object(arguments.clone())));
+    match checked {
+        Ok(Ok(())) | Err(SchemaError::Invalid(_)) => None,
+        Ok(Err(SchemaError::Invalid(error))) => Some(ArgumentError::new("the arguments", error)),
+        Ok(Err(SchemaError::TooMuchWork(why))) | Err(SchemaError::TooMuchWork(why)) => {
+            tracing::warn!("the arguments are not checked against the schema of the tool: {why}");
+            None
+        }
+    }
 }
 
 /// A value in JSON, or the one in `@FILE`.

@@ -9,6 +9,7 @@ mod documents;
 mod exits;
 mod findings;
 mod hints;
+mod hostile_schemas;
 mod invalid_messages;
 mod lists;
 mod media;
