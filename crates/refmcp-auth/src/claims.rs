@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::Seconds;
 use crate::jose::{Algorithm, Jwks, Jws, JwsError};
 use crate::scope::Scopes;
+use crate::{Seconds, numeric_date};
 
 json_struct! {
     /// The claims of an access token.
@@ -20,10 +20,13 @@ json_struct! {
         /// The audience.
         aud: Audience,
         /// The expiration time.
+        #[serde(deserialize_with = "numeric_date::required")]
         exp: Seconds,
         /// The time before which the token is not valid.
+        #[serde(deserialize_with = "numeric_date::optional")]
         nbf?: Seconds,
         /// The time of issue.
+        #[serde(deserialize_with = "numeric_date::optional")]
         iat?: Seconds,
         /// The token's unique id.
         jti?: String,
@@ -202,14 +205,23 @@ mod tests {
             (json!({ "iat": NOW + 61 }), TokenError::NotYet),
             (json!({ "exp": "soon" }), JwsError::Malformed.into()),
             (json!({ "exp": null }), JwsError::Malformed.into()),
+            (json!({ "exp": -1 }), JwsError::Malformed.into()),
+            (json!({ "exp": -0.5 }), JwsError::Malformed.into()),
+            (json!({ "exp": 1e300 }), JwsError::Malformed.into()),
+            (json!({ "exp": (NOW - 60) as f64 + 0.9 }), TokenError::Expired),
+            (json!({ "nbf": (NOW + 61) as f64 + 0.1 }), TokenError::NotYet),
             (json!({ "nbf": "0" }), JwsError::Malformed.into()),
             (json!({ "sub": null }), JwsError::Malformed.into()),
         ] {
             assert_eq!(check(&changes).unwrap_err(), fault, "{changes}");
         }
-        for good in
-            [json!({ "exp": NOW - 59 }), json!({ "nbf": NOW + 60 }), json!({ "aud": ["https://rs/mcp"] })]
-        {
+        for good in [
+            json!({ "exp": NOW - 59 }),
+            json!({ "nbf": NOW + 60 }),
+            json!({ "aud": ["https://rs/mcp"] }),
+            json!({ "exp": NOW as f64 + 300.25, "iat": NOW as f64 + 0.5, "nbf": NOW as f64 - 0.5 }),
+            json!({ "nbf": null }),
+        ] {
             check(&good).unwrap();
         }
     }

@@ -37,6 +37,7 @@ pub struct ProofClaims {
     /// The URL of the request, without query and fragment.
     pub htu: String,
     /// The time of creation.
+    #[serde(deserialize_with = "crate::numeric_date::required")]
     pub iat: Seconds,
     /// The digest of the access token sent with the proof.
     #[serde(default, skip_serializing_if = "Option::is_none")]

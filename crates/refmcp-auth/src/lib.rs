@@ -69,6 +69,7 @@ pub mod extension;
 pub mod fetch;
 pub mod jose;
 pub mod metadata;
+mod numeric_date;
 pub mod pkce;
 pub mod random;
 pub mod resource;
