@@ -110,9 +110,17 @@ async fn fetch_document(
     let request = Request::get(url.as_str()).header(header::ACCEPT, "application/json").body(Bytes::new());
     let request = request.map_err(|_| "the client's id is not a URL that can be fetched")?;
     let response = fetch.fetch(request).await;
-    let response =
-        response.map_err(|fault| format!("the client's document could not be fetched: {fault}"))?;
-    read(id, &response).map(Arc::new)
+    let read = response.map_err(|fault| (fault.to_string(), true)).and_then(|response| {
+        // What a program on this machine answers is no more to be told than whether there is one.
+        read(id, &response).map_err(|why| (why, uri::is_loopback(url)))
+    });
+    read.map(Arc::new).map_err(|(why, is_hidden)| {
+        if !is_hidden {
+            return why;
+        }
+        tracing::info!(client = id, why, "the document of a client cannot be used");
+        "the client's document could not be fetched; the log of this server says why".to_owned()
+    })
 }
 
 #[derive(Deserialize)]

@@ -129,6 +129,34 @@ fn failed_document_fetches_are_cached_briefly() {
     assert_eq!((answer.status(), answer.error().as_str()), (StatusCode::UNAUTHORIZED, "invalid_client"));
 }
 
+/// A client that names a document on this machine is not told which ports there are open, nor what answers there.
+#[test]
+fn documents_on_this_machine_fail_with_one_text() {
+    let (web, _) = web();
+    let world = World::new(Settings {
+        fetch: Some(Arc::clone(&web) as Arc<dyn Fetch>),
+        near_documents: true,
+        ..settings()
+    });
+    let mut told = std::collections::HashSet::new();
+    for answer in [
+        Err(FetchError::Unreachable("connection refused".into())),
+        Err(FetchError::Broken("it is not HTTP".into())),
+        Err(FetchError::TimedOut),
+        Err(FetchError::TooLarge(1)),
+        Ok(Response::builder().status(404).body(Bytes::new()).unwrap()),
+        Ok(Response::new(Bytes::from_static(b"hello"))),
+        Ok(served(&json!({ "client_id": "http://other/" }))),
+    ] {
+        web.set(answer);
+        world.pass(300);
+        let answer = world.authorize(&[("client_id", "http://127.0.0.1:9/a")]);
+        answer.assert_stays();
+        told.insert(answer.text());
+    }
+    assert_eq!(told.len(), 1, "{told:?}");
+}
+
 /// A page may read what comes of asking for tokens. It learns nothing there of what is on this machine or near it.
 #[test]
 fn cors_endpoints_fetch_no_client_documents() {
