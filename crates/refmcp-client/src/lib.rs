@@ -51,6 +51,8 @@ pub mod redact;
 pub mod transport;
 #[cfg(feature = "websocket")]
 pub mod websocket;
+#[cfg(feature = "websocket")]
+mod yielding_stream;
 
 pub use builder::ClientBuilder;
 pub use client::Client;

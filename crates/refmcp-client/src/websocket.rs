@@ -25,6 +25,7 @@ use crate::http::request::{USER_AGENT, observe_request, observe_response};
 use crate::http::{Address, AddressScope, UrlError};
 use crate::pipe::PipeTransport;
 use crate::transport::{Connecting, Connector, JsonObject, MessageSink, Transport};
+use crate::yielding_stream::YieldingStream;
 
 /// The subprotocol that is offered.
 const PROTOCOL: &str = "mcp";
@@ -38,7 +39,7 @@ const NO_PINGS: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Bytes of an error's body that are read.
 const MAX_ERROR_BODY: usize = 4 << 10;
 
-type Socket = TokioIo<hyper::upgrade::Upgraded>;
+type Socket = YieldingStream<TokioIo<hyper::upgrade::Upgraded>>;
 
 /// Why the handshake failed, with the head of the response and the scope of the server.
 struct HandshakeError {
@@ -177,7 +178,7 @@ impl WebSocket {
         }
         check(response.headers(), &key).map_err(|why| TransportError::Misbehaved(why.to_owned()))?;
         let socket = hyper::upgrade::on(response).await.map_err(|fault| connection_error(&fault))?;
-        Ok(TokioIo::new(socket))
+        Ok(YieldingStream::new(TokioIo::new(socket)))
     }
 
     /// The request of the handshake, and its key, which only a WebSocket server can answer.

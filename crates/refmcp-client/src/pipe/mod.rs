@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use refmcp_proto::engine::client::{ClientMessage, TransportError};
+use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, TransportError};
 use refmcp_transport::pipe::{Frame, FrameReader, FrameWriter};
 use tokio::sync::watch;
+use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -133,7 +134,8 @@ impl<W: FrameWriter + 'static> PipeTransport<W> {
 
 impl<W: FrameWriter + 'static> Transport for PipeTransport<W> {
     fn send(self: Arc<Self>, message: ClientMessage) {
-        self.outbox.send(message.json);
+        let is_response = matches!(message.kind, ClientMessageKind::Response);
+        self.outbox.send(message.json, is_response);
     }
 
     fn ready(&self) -> Option<BoxFuture<'_, ()>> {
@@ -197,13 +199,11 @@ pub(crate) async fn read_messages<R: FrameReader, W: FrameWriter>(
                 }
             }
         };
-        let mut ignored = false;
         while let Some(frame) = reader.next_frame() {
             (reported, abandoned, since) = (false, false, None);
             outbox.received();
             match frame {
                 Frame::Message(bytes) if content == PipeContent::Mixed && !looks_like_a_message(bytes) => {
-                    ignored = true;
                     observed.invalid_input(bytes, "not JSON");
                     sink.ignored_input(&String::from_utf8_lossy(beginning(bytes)));
                 }
@@ -216,13 +216,11 @@ pub(crate) async fn read_messages<R: FrameReader, W: FrameWriter>(
                     sink.too_long(None, max_message_size);
                 }
             }
+            // A server that never stops sending must not starve timers, signals and other tasks.
+            consume_budget().await;
         }
         if !more {
             return Ok(());
-        }
-        if ignored {
-            // A server that never stops printing must not starve other tasks.
-            tokio::task::yield_now().await;
         }
     }
 }

@@ -21,6 +21,10 @@ use crate::transport::BoxFuture;
 /// Bytes in the queue above which senders wait.
 pub(crate) const HIGH_WATER: usize = 1 << 20;
 
+/// Bytes in the queue above which no further response is taken: callers wait for room, but a server that asks without
+/// reading could fill the memory.
+pub(crate) const MAX_RESPONSES: usize = 4 << 20;
+
 /// The queue before a pipe.
 pub(crate) struct Outbox<W> {
     state: Mutex<State<W>>,
@@ -30,6 +34,8 @@ pub(crate) struct Outbox<W> {
     work: Notify,
     /// Wakes senders that wait for room.
     room: Notify,
+    /// Told when responses have filled the queue.
+    overflow: Notify,
     observed: Observed,
 }
 
@@ -86,6 +92,7 @@ impl<W> Outbox<W> {
             awaiting: AtomicBool::new(false),
             work: Notify::new(),
             room: Notify::new(),
+            overflow: Notify::new(),
             observed,
         }
     }
@@ -111,13 +118,16 @@ impl<W> Outbox<W> {
 }
 
 impl<W: FrameWriter> Outbox<W> {
-    /// Sends a message after all before it.
-    pub(crate) fn send(&self, json: Vec<u8>) {
+    /// Sends a message after all before it. Responses that the server does not take end the pipe.
+    pub(crate) fn send(&self, json: Vec<u8>, is_response: bool) {
         let first = !self.awaiting.swap(true, Ordering::Relaxed);
         let mut state = self.state.lock();
         let State { writer, queue, queued, unwritten, finishing, over } = &mut *state;
         if *over || *finishing {
             return;
+        }
+        if is_response && *queued + *unwritten > MAX_RESPONSES {
+            return self.overflow.notify_one();
         }
         self.observed.sent(&json);
         // The timers of some pipes need a runtime.
@@ -161,7 +171,12 @@ impl<W: FrameWriter> Outbox<W> {
 
     /// Writes queued messages, until [`Self::finish`] or an error of the pipe.
     pub(crate) async fn run(&self) -> io::Result<()> {
-        let written = self.write_all().await;
+        let written = tokio::select! {
+            written = self.write_all() => written,
+            () = self.overflow.notified() => Err(io::Error::other(format!(
+                "it sends requests and does not read the responses, of which {MAX_RESPONSES} bytes wait"
+            ))),
+        };
         self.shut();
         written
     }

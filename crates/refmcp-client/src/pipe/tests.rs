@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
 use refmcp_proto::engine::client::{ClientMessageKind, ExchangeId};
@@ -189,6 +190,65 @@ async fn a_peer_that_reads_nothing_delays_a_close_for_a_bounded_time() {
     assert!(began.elapsed() <= FLUSH_TIMEOUT + CLOSE_TIMEOUT, "{:?}", began.elapsed());
     assert_eq!(sink.next().await, "closed: the connection is closed");
     waiting.await.unwrap();
+}
+
+/// A response to a request of the server.
+fn response(json: &[u8]) -> ClientMessage {
+    ClientMessage { kind: ClientMessageKind::Response, ..outgoing(json) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn responses_that_are_not_read_end_the_pipe() {
+    let (near, _far) = pair(100);
+    let (transport, sink) = start(near);
+    for _ in 0..=(outbox::MAX_RESPONSES >> 20) {
+        transport.clone().send(response(&vec![b'x'; 1 << 20]));
+        tokio::task::yield_now().await;
+    }
+    // A large one is taken while there is room, and then no more.
+    transport.clone().send(response(b"{}"));
+    let closed = sink.next().await;
+    assert!(closed.contains("does not read the responses"), "{closed}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pipe_that_never_ends_leaves_time_to_others() {
+    /// Always has another message.
+    struct Endless(u64);
+
+    impl FrameReader for Endless {
+        async fn fill(&mut self) -> io::Result<bool> {
+            self.0 += 1_000_000;
+            Ok(true)
+        }
+
+        fn next_frame(&mut self) -> Option<Frame<'_>> {
+            self.0 = self.0.checked_sub(1)?;
+            Some(Frame::Message(b"{}"))
+        }
+    }
+
+    struct Forgetful(AtomicU64);
+
+    impl MessageSink for Forgetful {
+        fn message(&self, _: Option<ExchangeId>, _: &[u8]) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+        fn too_long(&self, _: Option<ExchangeId>, _: usize) {}
+        fn ended(&self, _: ExchangeId, _: TransportError) {}
+        fn closed(&self, _: TransportError) {}
+        fn ignored_input(&self, _: &str) {}
+    }
+
+    let sink = Arc::new(Forgetful(AtomicU64::new(0)));
+    let (near, _far) = pair(100);
+    let transport = PipeTransport::start((Endless(0), near.1), sink.clone(), 100);
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    let received = sink.0.load(Ordering::Relaxed);
+    assert!(received > 0 && received < 100_000, "{received}");
+    drop(transport);
 }
 
 /// Takes nothing, and says so.

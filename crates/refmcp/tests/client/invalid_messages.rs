@@ -83,6 +83,17 @@ fn a_server_that_only_prints_is_left_soon_and_quoted() {
 }
 
 #[test]
+fn an_answer_that_is_nested_too_deep_ends_the_call_and_not_its_time() {
+    let user = User::new();
+    let deep = format!(r#""result":{{"tools":[],"x":{}{}}}"#, "[".repeat(500), "]".repeat(500));
+    let server = crate::scripted(r#"{"tools":{}}"#, &[("tools/list", &deep)]);
+    let ended = user.with_script(&["list", "tools"], &server);
+    assert_eq!(ended.code, 4, "{ended:?}");
+    assert!(ended.err.contains("nesting deeper than 128"), "{ended:?}");
+    assert!(ended.took < Duration::from_secs(15), "{ended:?}");
+}
+
+#[test]
 fn an_answer_that_cannot_be_read_ends_the_call_and_not_its_time() {
     let user = User::new();
     let server = crate::scripted(r#"{"tools":{}}"#, &[("tools/list", r#""result":{"tools":[}"#)]);

@@ -8,6 +8,7 @@ mod declined;
 mod documents;
 mod exits;
 mod findings;
+mod floods;
 mod hints;
 mod hostile_schemas;
 mod invalid_messages;

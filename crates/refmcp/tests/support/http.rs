@@ -91,6 +91,7 @@ impl Response {
 /// A request that was received.
 pub(crate) struct Request {
     pub(crate) path: String,
+    pub(crate) head: String,
     pub(crate) body: String,
 }
 
@@ -103,7 +104,7 @@ impl Request {
         let mut body = vec![0; length.unwrap_or(0)];
         stream.read_exact(&mut body)?;
         let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-        Ok(Self { path, body: String::from_utf8_lossy(&body).into_owned() })
+        Ok(Self { path, head, body: String::from_utf8_lossy(&body).into_owned() })
     }
 
     /// The message in its body; `null` where there is none.

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::error_response::with_reason;
 use super::headers::{HeaderTemplates, PROTOCOL_VERSION, SESSION_ID, session_id, shown};
-use super::tasks::{self, MessageTasks, SendOrder};
+use super::tasks::{self, MessageTasks, NotStarted, SendOrder};
 use crate::auth::{Attempts, LoginPolicy, TokenManager};
 use crate::http::connection::{Address, Dialer, HttpResponse, Pool, RequestTarget};
 use crate::http::endpoint::HttpEndpoint;
@@ -303,10 +303,18 @@ impl HttpRequester {
                 requester.tasks.done(exchange);
             }
         });
-        if !started {
+        if let Err(why) = started {
             // Not within this call: the caller may hold a lock that the sink needs.
-            let sink = self.sink.clone();
-            self.tasks.spawn(async move { sink.ended(exchange, TransportError::Closed) });
+            let requester = self.clone();
+            self.tasks.spawn(async move {
+                match why {
+                    NotStarted::Closed => requester.sink.ended(exchange, why.into()),
+                    NotStarted::TooMany => {
+                        requester.sink.closed(why.into());
+                        requester.tasks.abort();
+                    }
+                }
+            });
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId};
+use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId, TransportError};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -14,6 +14,29 @@ use tokio::time::timeout;
 
 /// How long a message waits for the acknowledgement of one before it.
 const ORDER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Notifications and responses under way: a server that asks faster than it takes responses could fill the memory.
+const MAX_UNANSWERED: usize = 1_000;
+
+/// Why the task of a message was not started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotStarted {
+    /// Everything is closed.
+    Closed,
+    /// Too many messages are under way.
+    TooMany,
+}
+
+impl From<NotStarted> for TransportError {
+    fn from(why: NotStarted) -> Self {
+        match why {
+            NotStarted::Closed => Self::Closed,
+            NotStarted::TooMany => Self::Misbehaved(format!(
+                "it sends requests faster than it takes the responses, of which {MAX_UNANSWERED} are under way"
+            )),
+        }
+    }
+}
 
 /// One task for each message under way, and one for the GET stream.
 pub(crate) struct MessageTasks {
@@ -71,19 +94,25 @@ impl MessageTasks {
         Self { runtime: Handle::current(), state: Mutex::default() }
     }
 
-    /// Starts the task of a message, which calls [`Self::done`] at its end; false if everything is closed.
+    /// Starts the task of a message, which calls [`Self::done`] at its end.
+    ///
+    /// # Errors
+    /// Everything is closed, or too many messages are under way.
     pub(crate) fn start<F>(
         &self,
         message: ClientMessage,
         work: impl FnOnce(SendOrder, ClientMessage) -> F,
-    ) -> bool
+    ) -> Result<(), NotStarted>
     where
         F: Future<Output = ()> + Send + 'static,
     {
         // Locked while the task is started, so that it cannot be done before it is in the map.
         let mut state = self.state.lock();
         if state.closed {
-            return false;
+            return Err(NotStarted::Closed);
+        }
+        if matches!(message.kind, ClientMessageKind::Response) && state.unanswered.len() >= MAX_UNANSWERED {
+            return Err(NotStarted::TooMany);
         }
         let exchange = message.exchange;
         let (order, is_request) = match &message.kind {
@@ -93,7 +122,7 @@ impl MessageTasks {
         };
         let task = self.runtime.spawn(work(order, message));
         if is_request { &mut state.requests } else { &mut state.unanswered }.insert(exchange, task);
-        true
+        Ok(())
     }
 
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use refmcp_proto::frame::{SseDecoder, SseItem};
 use refmcp_transport::Observed;
+use tokio::task::coop::consume_budget;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
@@ -14,8 +15,8 @@ use crate::transport::MessageSink;
 /// How long to wait for the end of a stream after the answer, so that its connection can be used again.
 const END_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Bytes after which a stream lets the runtime's timers and signals run: a server that sends faster than its events are
-/// handled never leaves the stream waiting, and the budget of tokio counts reads and not their size.
+/// Bytes after which a stream lets the runtime's timers and signals run, as it does after some events: a server that sends
+/// faster than it is read never leaves the stream waiting, and the budget of tokio counts reads and not their size.
 const YIELD_AFTER: usize = 64 << 10;
 
 /// How a stream ended.
@@ -47,6 +48,10 @@ impl EventStream {
     /// The next item.
     pub(crate) async fn next(&mut self) -> Result<SseItem, StreamEnd> {
         loop {
+            if !self.read.is_empty() {
+                // Before an item is taken: the caller may stop waiting.
+                consume_budget().await;
+            }
             if let Some(item) = self.read.pop_front() {
                 return Ok(item);
             }

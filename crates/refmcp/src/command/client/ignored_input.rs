@@ -1,7 +1,7 @@
 //! What a server writes that is no message, told on stderr as it comes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -35,6 +35,8 @@ pub(crate) struct IgnoredInput {
     latest: Mutex<String>,
     /// An answer that cannot be used and was not told of yet.
     held: Mutex<Option<String>>,
+    /// Whether a task waits to tell of it.
+    is_waiting: AtomicBool,
     /// The first line of a program that is no message.
     first_line: Mutex<Option<String>>,
     /// Whether the server is a program whose standard output carries the messages.
@@ -50,6 +52,7 @@ impl IgnoredInput {
             told: AtomicUsize::new(0),
             latest: Mutex::default(),
             held: Mutex::default(),
+            is_waiting: AtomicBool::new(false),
             first_line: Mutex::default(),
             is_program,
             limit: budget.allowance(),
@@ -69,9 +72,14 @@ impl IgnoredInput {
         if !is_answer {
             return self.say(what);
         }
+        // A server may send such answers without end.
+        if self.is_waiting.swap(true, Ordering::Relaxed) {
+            return;
+        }
         let this = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(HOLD).await;
+            this.is_waiting.store(false, Ordering::Relaxed);
             this.release();
         });
     }

@@ -1,0 +1,204 @@
+//! Servers that send without end: time limits and signals hold, and memory does not grow.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use refmcp_transport::websocket::derive_accept_key;
+use serde_json::{Value, json};
+
+use crate::User;
+use crate::support::Process;
+use crate::support::http::{Request, listening};
+
+/// How much longer than its time a command may take, on a machine that does other things as well.
+const SLACK: Duration = Duration::from_secs(5);
+
+const LOG: &str =
+    r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;
+const UNKNOWN: &str = r#"{"jsonrpc":"2.0","method":"notifications/x"}"#;
+const ANSWER: &str = r#"{"jsonrpc":"2.0","id":99999,"result":{}}"#;
+const PING: &str = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
+
+/// The answer to a request; `None` to a call, which gets a flood.
+fn answer(message: &Value) -> Option<String> {
+    let result =
+        match message["method"].as_str()? {
+            "initialize" => json!({
+                "protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "logging": {}},
+                "serverInfo": {"name": "f", "version": "1"},
+            }),
+            "tools/list" => json!({"tools": [{"name": "t", "inputSchema": {"type": "object"}}]}),
+            "tools/call" => return None,
+            _ => return Some(
+                json!({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no"}})
+                    .to_string(),
+            ),
+        };
+    Some(json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string())
+}
+
+/// Sends this without end, and tells of the beginning.
+fn flood(stream: &mut TcpStream, piece: &[u8], begun: &Sender<()>) {
+    let piece = piece.repeat(2_000);
+    // The test may not wait for it.
+    let _ = begun.send(());
+    while stream.write_all(&piece).is_ok() {}
+}
+
+/// A server over HTTP that floods the stream of a call with this.
+fn http(events: String) -> (String, Receiver<()>) {
+    let (begun, beginning) = channel();
+    let address = listening(move |stream| {
+        let mut stream = BufReader::new(stream);
+        while let Ok(request) = Request::read(&mut stream) {
+            let message = request.message();
+            let to = stream.get_mut();
+            if !request.head.starts_with("POST") {
+                let _ = to.write_all(b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n");
+            } else if message.get("id").is_none() || message.get("method").is_none() {
+                // What is no request is taken, but never acknowledged.
+                if message.get("method").is_some() {
+                    let _ = to.write_all(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n");
+                }
+            } else if let Some(answer) = answer(&message) {
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
+                let _ = write!(to, "{head}Content-Length: {}\r\n\r\n{answer}", answer.len());
+            } else {
+                let _ = to.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n");
+                return flood(to, events.as_bytes(), &begun);
+            }
+        }
+    });
+    (format!("http://{address}/mcp"), beginning)
+}
+
+/// A server over WebSocket that floods a call with these frames and reads nothing more.
+fn websocket(frames: Vec<u8>) -> (String, Receiver<()>) {
+    let (begun, beginning) = channel();
+    let address = listening(move |stream| {
+        let mut stream = BufReader::new(stream);
+        let Ok(request) = Request::read(&mut stream) else { return };
+        let key = request.head.lines().find_map(|line| line.strip_prefix("sec-websocket-key: ")).unwrap();
+        let accept = derive_accept_key(key.as_bytes());
+        let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n";
+        let _ = write!(stream.get_mut(), "{head}Sec-WebSocket-Accept: {accept}\r\n\r\n");
+        while let Some(text) = read_frame(&mut stream) {
+            let message: Value = serde_json::from_slice(&text).unwrap_or_default();
+            if message.get("id").is_none() {
+                continue;
+            }
+            match answer(&message) {
+                Some(answer) => stream.get_mut().write_all(&frame(1, answer.as_bytes())).unwrap(),
+                None => return flood(stream.get_mut(), &frames, &begun),
+            }
+        }
+    });
+    (format!("ws://{address}/mcp"), beginning)
+}
+
+/// A frame of a server.
+fn frame(kind: u8, content: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(content.len()).unwrap();
+    let head = match u8::try_from(length) {
+        Ok(short @ ..126) => vec![0x80 | kind, short],
+        _ => [&[0x80 | kind, 126][..], &length.to_be_bytes()].concat(),
+    };
+    [head.as_slice(), content].concat()
+}
+
+/// The content of a frame of a client, which is masked.
+fn read_frame(stream: &mut impl BufRead) -> Option<Vec<u8>> {
+    let mut bytes = |count: usize| {
+        let mut bytes = vec![0; count];
+        stream.read_exact(&mut bytes).ok().map(|()| bytes)
+    };
+    let length = match bytes(2)?[1] & 0x7f {
+        126 => bytes(2)?.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)),
+        short => usize::from(short),
+    };
+    let mask = bytes(4)?;
+    Some(bytes(length)?.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask).collect())
+}
+
+/// A program that floods a call with this line and reads nothing more.
+fn program(line: &str) -> String {
+    let cases = ["initialize", "tools/list", "server/discover"].map(|method| {
+        let request = json!({"method": method, "id": 0});
+        let answer = answer(&request).unwrap().replacen("\"id\":0", "\"id\":%s", 1);
+        format!("*'\"method\":\"{method}\"'*) printf '{answer}\\n' \"$id\" ;;\n")
+    });
+    format!(
+        r#"while read -r line; do
+  id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+  case "$line" in
+  {}
+  *tools/call*) exec yes '{line}' ;;
+  esac
+done"#,
+        cases.concat()
+    )
+}
+
+#[test]
+fn time_limits_hold_whatever_a_server_sends() {
+    let user = User::new();
+    let limits = ["--timeout", "2", "--total-timeout", "2"];
+    let check = |what: &str, ended: crate::support::Ended| {
+        assert_eq!((ended.code, ended.out.as_str()), (4, ""), "{what}: {}", ended.code);
+        let last = ended.err.lines().last().unwrap_or_default();
+        assert!(last.contains("no answer within 2 s"), "{what}: {last}");
+        assert!(ended.took >= Duration::from_secs(2), "{what}: {:?}", ended.took);
+        assert!(ended.took < Duration::from_secs(2) + SLACK, "{what}: {:?}", ended.took);
+    };
+    for message in [LOG, UNKNOWN, ANSWER] {
+        let (url, _) = http(format!("data: {message}\n\n"));
+        check(message, user.run(&[&["call", &url, "t"], &limits[..]].concat()));
+        let (url, _) = websocket(frame(1, message.as_bytes()));
+        check(message, user.run(&[&["call", &url, "t"], &limits[..]].concat()));
+        check(message, user.with_script(&[&["call", "t"], &limits[..]].concat(), &program(message)));
+    }
+    let (url, _) = http(":\n".to_owned());
+    check("comments", user.run(&[&["call", &url, "t"], &limits[..]].concat()));
+    for (what, kind, content) in [("pings", 9, &[b'x'; 120][..]), ("empty pings", 9, b""), ("pongs", 10, b"")]
+    {
+        let (url, _) = websocket(frame(kind, content));
+        check(what, user.run(&[&["call", &url, "t"], &limits[..]].concat()));
+    }
+}
+
+#[test]
+fn a_server_that_asks_and_takes_no_response_is_left() {
+    let user = User::new();
+    let check = |ended: crate::support::Ended| {
+        assert_eq!(ended.code, 4, "{ended:?}");
+        let told = ended.err.contains("does not read the responses")
+            || ended.err.contains("faster than it takes the responses");
+        assert!(told, "{ended:?}");
+    };
+    let (url, _) = http(format!("data: {PING}\n\n"));
+    check(user.run(&["call", &url, "t"]));
+    let (url, _) = websocket(frame(1, PING.as_bytes()));
+    check(user.run(&["call", &url, "t"]));
+    check(user.with_script(&["call", "t"], &program(PING)));
+}
+
+#[test]
+fn a_signal_ends_a_command_that_is_flooded() {
+    let user = User::new();
+    let servers = [
+        http(format!("data: {UNKNOWN}\n\n")),
+        websocket(frame(1, UNKNOWN.as_bytes())),
+        websocket(frame(9, &[b'x'; 120])),
+    ];
+    for (url, beginning) in servers {
+        let process = Process::spawn(user.command(&["call", &url, "t"]));
+        beginning.recv_timeout(Duration::from_secs(30)).unwrap();
+        let sent = Instant::now();
+        process.signal("INT");
+        let exit = process.exit();
+        assert_eq!(exit.status.code(), Some(130), "{url}: {}", exit.errors);
+        assert!(sent.elapsed() < SLACK, "{url}: {:?}", sent.elapsed());
+    }
+}
