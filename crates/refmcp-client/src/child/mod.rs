@@ -5,7 +5,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,7 @@ use crate::transport::{Connecting, Connector, MessageSink, Transport};
 
 mod environment;
 mod group;
+mod lookup;
 mod start_error;
 mod stderr;
 mod supervisor;
@@ -159,6 +161,33 @@ impl ChildProcess {
         let secrets = Secrets::default().with_words(&words.collect::<Vec<_>>());
         let values = self.environment.given().map(|(_, value)| value.to_string_lossy());
         values.fold(secrets, |secrets, value| secrets.with_value(&value))
+    }
+
+    /// Finds the program now, with the environment and the directory that it will have, so that it can be shown: exactly
+    /// that one is started. On Windows it stays the name that it is.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn resolved(mut self) -> Result<Self, TransportError> {
+        if cfg!(unix) {
+            let variables = self.environment.variables();
+            let path = variables.get(OsStr::new("PATH")).map(OsString::as_os_str);
+            let found = lookup::find(&self.program, path, self.directory.as_deref());
+            self.program = found.ok_or_else(|| start_error(&self, &io::ErrorKind::NotFound.into()))?.into();
+        }
+        Ok(self)
+    }
+
+    /// The program: what was given, or the path that [`resolved`](Self::resolved) has found.
+    #[must_use]
+    pub fn program(&self) -> &OsStr {
+        &self.program
+    }
+
+    /// The directory that it runs in, if it is not the one of this process.
+    #[must_use]
+    pub fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
     }
 
     /// Limits the bytes of a message.

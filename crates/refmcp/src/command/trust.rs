@@ -84,8 +84,8 @@ fn subject(change: TrustChange) -> Result<Subject> {
     match (change.tool, target) {
         (Some(tool), target) => Ok(Subject::Tool { target: target.name().key().to_owned(), tool }),
         (None, Target::Command(command)) => {
-            let source = change.config.as_deref().map(Source::read).transpose()?;
-            Ok(Subject::Server(ServerIdentity::new(&command, source)))
+            let of_file = change.config.as_deref().map(|file| identity_of(&command, file)).transpose()?;
+            Ok(Subject::Server(of_file.unwrap_or_else(|| ServerIdentity::new(&command, None))))
         }
         (None, Target::Named(name)) => identity(&name, change.config.as_deref()).map(Subject::Server),
         (None, target @ Target::Url { .. }) => {
@@ -95,7 +95,22 @@ fn subject(change: TrustChange) -> Result<Subject> {
     }
 }
 
-/// The command that a configuration file has for a name.
+/// A command of a configuration file.
+fn identity_of(command: &[String], file: &Path) -> Result<ServerIdentity> {
+    let source = Source::read(file)?;
+    let known = config::read(file);
+    for entry in &known.servers {
+        let Ok(entry) = config::resolve_unasked(&known, entry) else { continue };
+        if entry.start().is_ok_and(|start| start.is_some_and(|start| start.words == command))
+            && let Some(identity) = config::identity(&entry)?
+        {
+            return Ok(identity);
+        }
+    }
+    Ok(ServerIdentity::new(command, Some(source)))
+}
+
+/// What starts the server that a configuration file names, or what is sent to it.
 fn identity(name: &str, file: Option<&Path>) -> Result<ServerIdentity> {
     let known = match file {
         Some(file) => config::read(file),
@@ -110,7 +125,7 @@ fn identity(name: &str, file: Option<&Path>) -> Result<ServerIdentity> {
     };
     let entry = config::resolve_unasked(&known, entry)?;
     Ok(config::identity(&entry)?.ok_or_else(|| {
-        let what = "nothing is started for it; say which tool of it, with --tool";
+        let what = "nothing is started for it, and nothing of your environment sent; say which tool of it, with --tool";
         usage!("{name}: {what}")
     })?)
 }
@@ -121,7 +136,7 @@ fn listed(trust: &Trust, width: Option<usize>) -> String {
         let source = entry.server.source.as_ref().map(|source| one_line(&source.file).into_owned());
         table.row(vec![
             stands(entry).to_owned(),
-            "start".to_owned(),
+            if entry.server.sends.is_some() { "send" } else { "start" }.to_owned(),
             one_line(&entry.server.to_string()).into_owned(),
             source.unwrap_or_default(),
             one_line(&entry.time).into_owned(),
@@ -186,17 +201,13 @@ mod tests {
         fs::write(&file, text).unwrap();
         let source = Some(Source::read(&file).unwrap());
         let run = || ["run", "-x"].map(str::to_owned).to_vec();
+        let started =
+            || Subject::Server(ServerIdentity::new(&run(), source.clone()).started("run", None, None));
         let tool = |target: &str| Subject::Tool { target: target.to_owned(), tool: "t".to_owned() };
         for (change, expected) in [
             (change(None, None, None, &["run", "-x"]), Subject::Server(ServerIdentity::new(&run(), None))),
-            (
-                change(Some("a"), None, Some(&file), &[]),
-                Subject::Server(ServerIdentity::new(&run(), source.clone())),
-            ),
-            (
-                change(None, None, Some(&file), &["run", "-x"]),
-                Subject::Server(ServerIdentity::new(&run(), source)),
-            ),
+            (change(Some("a"), None, Some(&file), &[]), started()),
+            (change(None, None, Some(&file), &["run", "-x"]), started()),
             (change(Some("a"), Some("t"), None, &[]), tool("a")),
             (change(Some("http://b"), Some("t"), None, &[]), tool("http://b/")),
             (change(None, Some("t"), None, &["run", "a b"]), tool("run 'a b'")),

@@ -53,7 +53,10 @@ pub(super) fn read(
             problems.push(hint.of_server(name).of_member(member));
         }
     }
-    Ok(ServerEntry { name: name.to_owned(), source: source.to_owned(), launch, disabled })
+    let (name, source) = (name.to_owned(), source.to_owned());
+    // The text is hashed where it is read.
+    let (source_sha256, used_variables) = (String::new(), Vec::new());
+    Ok(ServerEntry { name, source, launch, disabled, source_sha256, used_variables })
 }
 
 /// True if a program seems to have its arguments behind it. Folders may have blanks in their names.

@@ -12,7 +12,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use refmcp_auth::secret::Secret;
-use refmcp_client::child::ChildProcess;
 use serde::Serialize;
 
 use crate::args::UrlTransport;
@@ -24,6 +23,7 @@ mod hosts;
 mod input;
 mod read;
 mod resolve;
+mod start;
 #[cfg(test)]
 mod tests;
 mod trust;
@@ -31,7 +31,8 @@ mod trust;
 pub(crate) use hosts::{ConfigHost, ConfigScope, Platform, usual_files};
 pub(crate) use input::{Input, InputKind};
 pub(crate) use read::{BYTE_ORDER_MARK, SYNTAX, read, read_all};
-pub(crate) use trust::{identity, resolve_unasked, verdict};
+pub(crate) use start::{Start, changes_what_runs};
+pub(crate) use trust::{identity, resolve_unasked, sent_variables, verdict};
 
 /// What one or several configuration files name.
 #[derive(Debug, Clone, Default)]
@@ -80,30 +81,10 @@ pub(crate) struct ServerEntry {
     pub(crate) launch: Launch,
     /// True if the file says that it is not to be used.
     pub(crate) disabled: bool,
-}
-
-impl ServerEntry {
-    /// The program to start, if the entry names one. Reads the file with its environment variables.
-    ///
-    /// # Errors
-    /// That file cannot be read.
-    pub(crate) fn child(&self) -> Result<Option<ChildProcess>, Problem> {
-        let Launch::Command { program, args, env, cwd, env_file } = &self.launch else { return Ok(None) };
-        let mut variables = Vec::new();
-        if let Some(path) = env_file {
-            let text = read::text_of(path).map_err(|problem| {
-                let why = format!("{} {}", path.display(), problem.message);
-                Problem::error(&self.source, why).of_server(&self.name).of_member("envFile")
-            })?;
-            variables = env_file::parse(&text);
-        }
-        let variables = variables.iter().chain(env).map(|(name, value)| (name, value.reveal()));
-        let child = ChildProcess::new(program).args(args).envs(variables);
-        Ok(Some(match cwd {
-            Some(cwd) => child.current_dir(cwd),
-            None => child,
-        }))
-    }
+    /// The SHA-256 of the text that it was read from.
+    pub(crate) source_sha256: String,
+    /// Variables of our environment whose values were filled in.
+    pub(crate) used_variables: Vec<String>,
 }
 
 /// How to get to a server.

@@ -9,6 +9,7 @@ use refmcp_transport::file::{open_regular, read_limited};
 use serde_json::Value;
 
 use super::{Problem, Servers, entry, input};
+use crate::args::sha256_hex;
 
 /// Bytes of the longest configuration file that is read.
 const MAX_FILE_BYTES: u64 = 16 << 20;
@@ -38,7 +39,7 @@ pub(crate) fn read_all<P: AsRef<Path>>(files: &[P]) -> Servers {
         if file.symlink_metadata().is_ok() {
             let parse =
                 if is_for_servers(file) { parse } else { |text: &str, file: &Path| parse_any(text, file).0 };
-            all.add(text_of(file).map_or_else(Servers::of_problem, |text| parse(&text, file)));
+            all.add(text_of(file).map_or_else(Servers::of_problem, |text| hashed(parse(&text, file), &text)));
         }
     }
     all
@@ -51,7 +52,7 @@ fn is_for_servers(file: &Path) -> bool {
 
 /// Reads a file that has to list servers.
 pub(crate) fn read(file: &Path) -> Servers {
-    text_of(file).map_or_else(Servers::of_problem, |text| parse(&text, file))
+    text_of(file).map_or_else(Servers::of_problem, |text| hashed(parse(&text, file), &text))
 }
 
 /// Reads the text of a configuration file that has to list servers; `source` is what problems call it.
@@ -80,6 +81,13 @@ fn parse_any(text: &str, source: &Path) -> (Servers, bool) {
         Err(fault) => found.problems.push(Problem::error(source, format!("is not valid JSON: {fault}"))),
     }
     (found, false)
+}
+
+/// Remembers which text servers were read from.
+fn hashed(mut found: Servers, text: &str) -> Servers {
+    let sha256 = sha256_hex(text.as_bytes());
+    found.servers.iter_mut().for_each(|entry| entry.source_sha256.clone_from(&sha256));
+    found
 }
 
 fn read_members(found: &mut Servers, source: &Path, top: Object<'_>) -> bool {

@@ -1,7 +1,7 @@
 //! Variables in entries, such as `${input:token}` and `${env:HOME}`.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
@@ -27,8 +27,11 @@ impl Servers {
     ) -> Result<ServerEntry> {
         let folder = workspace(&entry.source);
         let source = &entry.source;
-        let resolver = Resolver { inputs: &self.inputs, source, folder, ask, env, asked: RefCell::default() };
-        Ok(ServerEntry { launch: resolver.launch(&entry.launch)?, ..entry.clone() })
+        let (asked, used) = (RefCell::default(), RefCell::default());
+        let resolver = Resolver { inputs: &self.inputs, source, folder, ask, env, asked, used };
+        let launch = resolver.launch(&entry.launch)?;
+        let used_variables = resolver.used.into_inner().into_iter().collect();
+        Ok(ServerEntry { launch, used_variables, ..entry.clone() })
     }
 }
 
@@ -49,6 +52,8 @@ struct Resolver<'a> {
     ask: &'a dyn Fn(&Input) -> Result<String, String>,
     env: &'a dyn Fn(&str) -> Option<String>,
     asked: RefCell<HashMap<String, String>>,
+    /// Variables of the environment that were filled in.
+    used: RefCell<BTreeSet<String>>,
 }
 
 impl Resolver<'_> {
@@ -100,7 +105,7 @@ impl Resolver<'_> {
             return self.input(id);
         }
         if let Some(name) = variable.strip_prefix("env:") {
-            return (self.env)(name).ok_or_else(missing);
+            return self.environment(name).ok_or_else(missing);
         }
         let folder = || self.folder.to_string_lossy().into_owned();
         match variable {
@@ -109,7 +114,10 @@ impl Resolver<'_> {
                 return Ok(self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned());
             }
             "userHome" => {
-                return (self.env)("HOME").or_else(|| (self.env)("USERPROFILE")).ok_or_else(missing);
+                return self
+                    .environment("HOME")
+                    .or_else(|| self.environment("USERPROFILE"))
+                    .ok_or_else(missing);
             }
             "pathSeparator" | "/" => return Ok(std::path::MAIN_SEPARATOR.to_string()),
             _ => {}
@@ -120,8 +128,16 @@ impl Resolver<'_> {
             bail!("${{{variable}}} is no variable that is known here");
         }
         // As in a shell, what is empty counts as missing where there is something else to take.
-        let found = (self.env)(name).filter(|value| otherwise.is_none() || !value.is_empty());
+        let is_taken = (self.env)(name).is_some_and(|value| otherwise.is_none() || !value.is_empty());
+        let found = is_taken.then(|| self.environment(name)).flatten();
         found.or_else(|| otherwise.map(str::to_owned)).ok_or_else(missing)
+    }
+
+    /// The value of a variable of the environment, which is filled in.
+    fn environment(&self, name: &str) -> Option<String> {
+        let value = (self.env)(name)?;
+        self.used.borrow_mut().insert(name.to_owned());
+        Some(value)
     }
 
     fn input(&self, id: &str) -> Result<String> {

@@ -425,16 +425,24 @@ fn a_command_becomes_a_child_process() {
         "b":{"command":"x","envFile":"none"},"c":{"url":"http://h"},"d":{"command":"x","envFile":"/dev/zero"}}}"#;
     let servers = parse(text, &directory.path().join("mcp.json"));
     let ask = |_: &Input| Err("not asked".to_owned());
-    let child = |name| servers.resolve(servers.get(name).unwrap(), &ask, &env).unwrap().child();
-    let started = format!("{:?}", child("a").unwrap().unwrap());
+    let child = |name| {
+        servers
+            .resolve(servers.get(name).unwrap(), &ask, &env)
+            .unwrap()
+            .start()
+            .map(|start| start.map(|start| (start.child, start.variables)))
+    };
+    let (started, variables) = child("a").unwrap().unwrap();
+    let started = format!("{started:?}");
     assert!(started.contains("\"x\"") && started.contains("[\"A\", \"B\"]"), "{started}");
-    let problem = child("b").unwrap_err().to_string();
+    assert_eq!(variables, pairs(&[("A", "file"), ("B", "entry")]));
+    let problem = child("b").map(drop).unwrap_err().to_string();
     assert!(
         problem.contains("server \"b\": \"envFile\": ") && problem.contains("cannot be read"),
         "{problem}"
     );
     assert!(child("c").unwrap().is_none());
-    let endless = child("d").unwrap_err().to_string();
+    let endless = child("d").map(drop).unwrap_err().to_string();
     assert!(endless.contains("/dev/zero is not a file"), "{endless}");
 }
 

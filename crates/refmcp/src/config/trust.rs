@@ -1,10 +1,11 @@
-//! Trust in configured servers: which command starts a server, and whether the user has allowed it.
+//! Trust in configured servers: what starts a server or is sent to it, and whether the user has allowed that.
 
 use anyhow::Result;
+use url::Url;
 
-use super::{Input, Launch, ServerEntry, Servers};
+use super::{Input, Launch, ServerEntry, Servers, Start};
 use crate::args::{UsageError, usage};
-use crate::store::trust::{ServerIdentity, Source, Trust, Verdict};
+use crate::store::trust::{SentVariables, ServerIdentity, Source, Trust, Verdict};
 
 /// The entry with its variables filled in, without asking for anything.
 ///
@@ -18,28 +19,69 @@ pub(crate) fn resolve_unasked(known: &Servers, entry: &ServerEntry) -> Result<Se
         .map_err(|fault| usage!("{}: {fault}", entry.name))
 }
 
-/// What a decision about a server is about: the command that starts it; `None` where nothing is started. The entry's
-/// variables are filled in.
-///
-/// # Errors
-///
-/// The file cannot be read any more.
-pub(crate) fn identity(entry: &ServerEntry) -> Result<Option<ServerIdentity>> {
-    let Launch::Command { program, args, .. } = &entry.launch else { return Ok(None) };
-    let command: Vec<String> = std::iter::once(program).chain(args).cloned().collect();
-    Ok(Some(ServerIdentity::new(&command, Some(Source::read(&entry.source)?))))
+impl ServerEntry {
+    /// What is decided about before its program is started.
+    ///
+    /// # Errors
+    ///
+    /// The file is not there any more.
+    pub(crate) fn start_identity(&self, start: &Start) -> Result<ServerIdentity> {
+        let source = Source::of(&self.source, &self.source_sha256)?;
+        let program = start.child.program().to_string_lossy();
+        // Where it is not set, it is the user who chooses it.
+        let directory = start.child.directory().map(|_| start.directory().to_string_lossy().into_owned());
+        let identity = ServerIdentity::new(&start.words, Some(source));
+        Ok(identity.started(&program, directory, start.env_file.clone()))
+    }
+
+    /// What is decided about before values of our environment are sent to it.
+    ///
+    /// # Errors
+    ///
+    /// The file is not there any more.
+    pub(crate) fn send_identity(&self, sent: SentVariables) -> Result<ServerIdentity> {
+        Ok(ServerIdentity::sending(sent, Source::of(&self.source, &self.source_sha256)?))
+    }
 }
 
-/// Whether the server of an entry may be started; `None` where nothing is started. One whose command depends on an
-/// answer has to be asked about.
+/// The variables of our environment whose values would be sent to a server, and where that is; `None` where none is. The
+/// entry's variables are filled in.
+pub(crate) fn sent_variables(entry: &ServerEntry) -> Option<SentVariables> {
+    let Launch::Remote { url, .. } = &entry.launch else { return None };
+    if entry.used_variables.is_empty() {
+        return None;
+    }
+    // What is no URL is never connected.
+    let to = Url::parse(url).ok()?.origin().ascii_serialization();
+    Some(SentVariables { to, variables: entry.used_variables.clone() })
+}
+
+/// What a decision about a server is about: what starts it, or what it is sent; `None` where there is nothing to decide.
+/// The entry's variables are filled in.
 ///
 /// # Errors
 ///
-/// The file cannot be read any more.
-pub(crate) fn verdict(known: &Servers, entry: &ServerEntry, trust: &Trust) -> Result<Option<Verdict>> {
-    if !matches!(entry.launch, Launch::Command { .. }) {
-        return Ok(None);
+/// A file cannot be read any more.
+pub(crate) fn identity(entry: &ServerEntry) -> Result<Option<ServerIdentity>> {
+    if let Some(sent) = sent_variables(entry) {
+        return entry.send_identity(sent).map(Some);
     }
-    let Ok(entry) = resolve_unasked(known, entry) else { return Ok(Some(Verdict::Unknown)) };
-    Ok(identity(&entry)?.map(|identity| trust.server(&identity)))
+    let start = entry.start().map_err(|problem| UsageError::new(problem.to_string()))?;
+    let Some(mut start) = start else { return Ok(None) };
+    // A program that is not there can be decided about, but not started.
+    start.child = start.child.clone().resolved().unwrap_or(start.child);
+    entry.start_identity(&start).map(Some)
+}
+
+/// Whether the server of an entry may be used; `None` where there is nothing to decide. One that depends on an answer has
+/// to be asked about.
+///
+/// # Errors
+///
+/// A file cannot be read any more.
+pub(crate) fn verdict(known: &Servers, entry: &ServerEntry, trust: &Trust) -> Result<Option<Verdict>> {
+    let Ok(resolved) = resolve_unasked(known, entry) else {
+        return Ok(matches!(entry.launch, Launch::Command { .. }).then_some(Verdict::Unknown));
+    };
+    Ok(identity(&resolved)?.map(|identity| trust.server(&identity)))
 }

@@ -44,17 +44,38 @@ pub(crate) struct ToolEntry {
     pub(crate) time: String,
 }
 
-/// A server that is started by a command.
+/// A server that is started by a command, or that values of our environment are sent to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ServerIdentity {
     /// The program and all of its arguments, without the secrets in them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     command: Vec<String>,
     /// The SHA-256 of the whole command, where secrets are left out of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     command_sha256: Option<String>,
-    /// The file that names the command.
+    /// The file that names the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) source: Option<Source>,
+    /// The path of the program that is started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    program: Option<String>,
+    /// The directory that it is started in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    directory: Option<String>,
+    /// The file with its variables.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    env_file: Option<Source>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sends: Option<SentVariables>,
+}
+
+/// Values of our environment that are sent to a server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SentVariables {
+    /// The origin of the server.
+    pub(crate) to: String,
+    /// The names of the variables.
+    pub(crate) variables: Vec<String>,
 }
 
 /// A configuration file as it was when something was decided.
@@ -72,19 +93,53 @@ impl ServerIdentity {
         let shown = redact::words(command);
         // Words cannot have a NUL in them, so no two commands are the same text.
         let command_sha256 = (shown != command).then(|| sha256_hex(command.join("\0").as_bytes()));
-        Self { command: shown, command_sha256, source }
+        let (program, directory, env_file, sends) = (None, None, None, None);
+        Self { command: shown, command_sha256, source, program, directory, env_file, sends }
+    }
+
+    /// The server that is started from this program, directory and file of variables.
+    pub(crate) fn started(self, program: &str, directory: Option<String>, env_file: Option<Source>) -> Self {
+        Self { program: Some(program.to_owned()), directory, env_file, ..self }
+    }
+
+    /// The server that a file has variables sent to.
+    pub(crate) fn sending(sent: SentVariables, source: Source) -> Self {
+        Self { sends: Some(sent), ..Self::new(&[], Some(source)) }
     }
 
     /// The same, without secrets that an earlier version has written.
     fn redacted(self) -> Self {
-        if self.command_sha256.is_some() { self } else { Self::new(&self.command, self.source) }
+        if self.command_sha256.is_some() {
+            return self;
+        }
+        let Self { command, command_sha256, .. } = Self::new(&self.command, None);
+        Self { command, command_sha256, ..self }
+    }
+
+    /// Whether the files, the program and its directory are those of another decision.
+    fn is_unchanged_since(&self, earlier: &Self) -> bool {
+        self.source == earlier.source
+            && self.env_file == earlier.env_file
+            && self.program == earlier.program
+            && self.directory == earlier.directory
+    }
+
+    /// The same with the files as they are now. A file that cannot be read any more is none.
+    fn now(&self) -> Self {
+        let now = |source: &Option<Source>| {
+            source.as_ref().and_then(|source| Source::read(Path::new(&source.file)).ok())
+        };
+        Self { source: now(&self.source), env_file: now(&self.env_file), ..self.clone() }
     }
 }
 
-/// The command, as it may be shown.
+/// The command, or what is sent where, as it may be shown.
 impl fmt::Display for ServerIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&redact::joined(&self.command))
+        match &self.sends {
+            Some(SentVariables { to, variables }) => write!(f, "{} to {to}", variables.join(", ")),
+            None => f.write_str(&redact::joined(&self.command)),
+        }
     }
 }
 
@@ -92,21 +147,25 @@ impl ServerEntry {
     /// What follows from the decision with the configuration file as it is now. A file that cannot be read any more is
     /// not the one that was allowed.
     pub(crate) fn verdict(&self) -> Verdict {
-        let source = &self.server.source;
-        let now = source.as_ref().and_then(|source| Source::read(Path::new(&source.file)).ok());
-        self.verdict_for(&now)
+        self.verdict_for(&self.server.now())
     }
 
-    fn verdict_for(&self, source: &Option<Source>) -> Verdict {
+    fn verdict_for(&self, server: &ServerIdentity) -> Verdict {
         match self.decision {
             Decision::Disabled => Verdict::Disabled,
-            Decision::Allowed if self.server.source == *source => Verdict::Allowed,
+            Decision::Allowed if server.is_unchanged_since(&self.server) => Verdict::Allowed,
             Decision::Allowed => Verdict::Changed,
         }
     }
 }
 
 impl Source {
+    /// The file as it was read.
+    pub(crate) fn of(path: &Path, sha256: &str) -> Result<Self> {
+        let full = path.canonicalize().with_context(|| format!("cannot find {}", path.display()))?;
+        Ok(Self { file: full.to_string_lossy().into_owned(), sha256: sha256.to_owned() })
+    }
+
     /// The file as it is now.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let full = path.canonicalize().with_context(|| format!("cannot find {}", path.display()))?;
@@ -134,7 +193,7 @@ pub(crate) enum Verdict {
     Disabled,
     /// Ask.
     Unknown,
-    /// Ask, and say that the configuration file has changed since it was allowed.
+    /// Ask, and say that a file or the program has changed since it was allowed.
     Changed,
 }
 
@@ -170,7 +229,7 @@ impl Trust {
     /// Whether a server may be started.
     pub(crate) fn server(&self, server: &ServerIdentity) -> Verdict {
         let entry = self.servers.iter().find(|entry| is_same(&entry.server, server));
-        entry.map_or(Verdict::Unknown, |entry| entry.verdict_for(&server.source))
+        entry.map_or(Verdict::Unknown, |entry| entry.verdict_for(server))
     }
 
     /// Whether a tool may be called.
@@ -201,10 +260,13 @@ impl Trust {
     }
 }
 
-/// Whether two are the same command of the same file, whatever else is in the file.
+/// Whether two are the same command of the same file, or send the same to the same server, whatever else is in the file.
 fn is_same(one: &ServerIdentity, other: &ServerIdentity) -> bool {
     let file = |identity: &ServerIdentity| identity.source.as_ref().map(|source| source.file.clone());
-    one.command == other.command && one.command_sha256 == other.command_sha256 && file(one) == file(other)
+    one.command == other.command
+        && one.command_sha256 == other.command_sha256
+        && one.sends == other.sends
+        && file(one) == file(other)
 }
 
 /// Keeps a decision, instead of any earlier one about the same.

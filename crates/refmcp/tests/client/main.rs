@@ -4,6 +4,7 @@
 
 mod certificates;
 mod commands;
+mod consent;
 mod declined;
 mod documents;
 mod exits;

@@ -33,7 +33,7 @@ pub(super) async fn login(
     let bars = Bars::on_stderr();
     let person = Person::new(shared, &bars);
     let servers = Servers::new(shared, &person)?.beside(&bars);
-    let place = servers.place(target).await?;
+    let place = servers.place_to_connect(target).await?;
     let server = store_key(&place.url);
     let store = opened_store().await?.ignore_stored();
     let authorization = login_authorization(options, visit, store.clone(), shared, &person, &bars)?;

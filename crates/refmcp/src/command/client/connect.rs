@@ -1,7 +1,6 @@
 //! From what was typed to a server that may be connected.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -25,9 +24,8 @@ use crate::args::{
 };
 use crate::command::auth;
 use crate::config::{self, Input, InputKind, Launch, Problem, ServerEntry, Severity};
+use crate::store::StateFolder;
 use crate::store::cache::VERSIONS;
-use crate::store::trust::{Decision, ServerIdentity, Source, Subject, Trust, Verdict};
-use crate::store::{StateFolder, trust};
 use crate::trace::Tracer;
 use crate::ui::progress::Bars;
 use crate::ui::redact::add_secrets;
@@ -59,8 +57,8 @@ pub(crate) struct Place {
 /// Finds servers, as the options say.
 #[derive(Debug)]
 pub(crate) struct Servers<'a> {
-    shared: &'a SharedOptions,
-    person: &'a Person,
+    pub(super) shared: &'a SharedOptions,
+    pub(super) person: &'a Person,
     /// What writes the messages down, if that is wanted.
     pub(crate) observer: Option<Arc<dyn Observer>>,
     bars: Bars,
@@ -94,9 +92,16 @@ impl<'a> Servers<'a> {
         Ok(Server { connector, name: target.name(), last_lines, observer: self.observer.clone() })
     }
 
+    /// Where the server is that is meant, once the user has agreed to what a configuration file has sent there.
+    pub(crate) async fn place_to_connect(&self, target: &Target) -> Result<Place> {
+        let Target::Named(name) = target else { return self.place(target).await };
+        let entry = self.entry(name).await?;
+        self.agreed_to_send(&entry).await?;
+        Ok(place_of(&entry.launch)?.ok_or_else(|| nowhere(name))?)
+    }
+
     /// Where the server is that is meant; one that is started is nowhere.
     pub(crate) async fn place(&self, target: &Target) -> Result<Place> {
-        let nowhere = |what: &str| UsageError::new(format!("{what} is started here and needs no login"));
         match target {
             Target::Url { url, transport } => {
                 Ok(Place { url: url.clone(), transport: *transport, headers: Vec::new() })
@@ -173,20 +178,24 @@ impl<'a> Servers<'a> {
             return Err(UsageError::new("there is no command after `--`").into());
         };
         let variables = variables.iter().filter_map(|word| word.split_once('='));
-        self.child(ChildProcess::new(program).args(args).envs(variables))
+        self.child(self.as_typed(ChildProcess::new(program).args(args).envs(variables)))
+    }
+
+    /// A program with the variables and the directory that were typed.
+    fn as_typed(&self, child: ChildProcess) -> ChildProcess {
+        let child = child.envs(self.shared.env.iter().cloned());
+        match &self.shared.cwd {
+            Some(folder) => child.current_dir(folder),
+            None => child,
+        }
     }
 
     fn child(&self, child: ChildProcess) -> Result<Arc<dyn Connector>> {
-        let stderr = stderr_to(self.shared, &self.bars, &self.last_lines)?;
-        let child = child.envs(self.shared.env.iter().cloned()).stderr(stderr);
+        let child = child.stderr(stderr_to(self.shared, &self.bars, &self.last_lines)?);
         // What was shown is not said once more.
         let child = child.quote_stderr(self.shared.server_stderr != ServerStderr::Show);
         // A server that was given little time to answer is given no more to end.
         let child = child.grace(CONNECT_GRACE.min(self.shared.timeout / 5), CONNECT_GRACE);
-        let child = match &self.shared.cwd {
-            Some(folder) => child.current_dir(folder),
-            None => child,
-        };
         add_secrets(&child.secrets());
         Ok(Arc::new(child))
     }
@@ -194,12 +203,15 @@ impl<'a> Servers<'a> {
     /// A server that a configuration file names.
     async fn configured(&self, name: &str) -> Result<Arc<dyn Connector>> {
         let entry = self.entry(name).await?;
-        if let Launch::Command { program, args, .. } = &entry.launch {
-            let words: Vec<String> = std::iter::once(program).chain(args).cloned().collect();
-            self.agreed(name, &words, &entry.source).await?;
-            let child = entry.child().map_err(|problem| UsageError::new(problem.to_string()))?;
-            return self.child(child.context("a command that is none")?);
+        let start = entry.start().map_err(|problem| UsageError::new(problem.to_string()))?;
+        if let Some(mut start) = start {
+            // What is agreed to is what is started: the program is looked for once.
+            let found = self.as_typed(start.child.clone()).resolved();
+            start.child = found.map_err(|why| ExitError::new(ExitReason::Unreachable, why.to_string()))?;
+            self.agreed_to_start(&entry, &start).await?;
+            return self.child(start.child);
         }
+        self.agreed_to_send(&entry).await?;
         self.at(&place_of(&entry.launch)?.context("an entry without an address")?).await
     }
 
@@ -263,63 +275,6 @@ impl<'a> Servers<'a> {
         });
         Ok(resolved.await?.map_err(|fault| UsageError::new(fault.to_string()))?)
     }
-
-    /// Whether a command that a file names may be started: decided once for each command, and asked again when the
-    /// file has changed.
-    async fn agreed(&self, name: &str, words: &[String], source: &Path) -> Result<()> {
-        let folder = StateFolder::from_env()?;
-        let identity = ServerIdentity::new(words, Some(Source::read(source)?));
-        let verdict = Trust::load(&folder)?.server(&identity);
-        match verdict {
-            Verdict::Allowed => return Ok(()),
-            Verdict::Disabled => {
-                let how = format!("refmcp trust allow {name}");
-                return Err(
-                    UsageError::new(format!("{name} was disabled here; to use it again: {how}")).into()
-                );
-            }
-            Verdict::Unknown | Verdict::Changed if self.shared.yes => return Ok(()),
-            Verdict::Unknown | Verdict::Changed => {}
-        }
-        let changed = verdict == Verdict::Changed;
-        let (whole, shown) = (redact::joined(words), redact::joined(&redact::words_to_confirm(words)));
-        let (name_shown, file) = (name.to_owned(), source.display().to_string());
-        let answer = self.person.ask(move |terminal| {
-            terminal.say_strong(&format!("The server {name_shown} is started by this command:"))?;
-            terminal.say(&format!("  {shown}"))?;
-            terminal.say_faint(&format!("  from {file}"))?;
-            if changed {
-                terminal.warn("  careful: the file has changed since you allowed it")?;
-            }
-            if whole == shown {
-                return terminal.letter("Start it? [yes, always, No]", &["yes", "always", "no"], 'n');
-            }
-            let letters = ["yes", "always", "show", "no"];
-            let label = "Start it? [yes, always, show its secrets, No]";
-            match terminal.letter(label, &letters, 'n')? {
-                's' => {
-                    terminal.say(&format!("  {whole}"))?;
-                    terminal.letter("Start it? [yes, always, No]", &["yes", "always", "no"], 'n')
-                }
-                letter => Ok(letter),
-            }
-        });
-        match answer.await {
-            Some(Ok('a')) => trust::decide(&folder, Subject::Server(identity), Decision::Allowed),
-            Some(Ok('y')) => Ok(()),
-            Some(_) => Err(ExitError::new(ExitReason::Failed, "it was not started").into()),
-            None => {
-                let file = self.shared.config.as_ref().map(|file| format!(" --config {}", file.display()));
-                let how = format!(
-                    "run `refmcp trust allow {name}{}` first, or give --yes",
-                    file.unwrap_or_default()
-                );
-                let command = redact::command_line(words);
-                let what = format!("{name} would start `{command}`, and the user cannot be asked: {how}");
-                Err(UsageError::new(what).into())
-            }
-        }
-    }
 }
 
 /// Tells what is wrong with configuration files, each problem once in a process.
@@ -342,6 +297,11 @@ pub(crate) fn warn_once<'a>(problems: impl Iterator<Item = &'a Problem>) {
 fn is_variable_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// The error for a server that is started and is nowhere.
+fn nowhere(what: &str) -> UsageError {
+    UsageError::new(format!("{what} is started here and needs no login"))
 }
 
 /// Where an entry of a configuration file says that its server is, if it is anywhere.

@@ -3,6 +3,7 @@
 mod budget;
 pub(crate) mod call;
 mod connect;
+mod consent;
 pub(crate) mod extra_methods;
 pub(crate) mod fault;
 mod hint;
