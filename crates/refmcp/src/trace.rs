@@ -18,7 +18,7 @@ use refmcp_transport::observer::{
 use serde::Serialize;
 
 use crate::store::append_private;
-use crate::ui::output::print;
+use crate::ui::output::print_json;
 use crate::ui::redact::masked;
 
 /// Writes events to a file, and messages to standard output.
@@ -47,7 +47,7 @@ impl Tracer {
         }
         if self.stdout
             && is_message
-            && let Err(fault) = print(&text)
+            && let Err(fault) = print_json(&String::from_utf8_lossy(&text))
         {
             tracing::warn!("the output is incomplete: {fault}");
         }

@@ -4,7 +4,7 @@ use refmcp_client::RpcError;
 use serde_json::{Value, json};
 
 use crate::args::{ExitError, ExitReason};
-use crate::ui::output::print_aside;
+use crate::ui::output::{print_aside, print_json_aside};
 use crate::ui::redact::{masked, masked_json};
 use crate::ui::text::multi_line;
 
@@ -12,7 +12,7 @@ use crate::ui::text::multi_line;
 pub(crate) fn report(fault: &anyhow::Error, as_json: bool) {
     let message = message(fault);
     if as_json {
-        print_aside(&format!("{}\n", document(&message, ExitReason::of(fault), rpc_of(fault))));
+        print_json_aside(&format!("{}\n", document(&message, ExitReason::of(fault), rpc_of(fault))));
     } else {
         // An error may quote what a server said.
         print_aside(&format!("refmcp: {}\n", multi_line(&masked(&message))));

@@ -1,14 +1,17 @@
 //! Standard output and stderr. A reader that leaves has read enough, and that is no fault.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 #[cfg(unix)]
-use std::{io::IsTerminal, time::Duration};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 use tokio::sync::Notify;
 
+use super::text::escaped_json;
 use crate::args::OutputFormat;
+
+const CANNOT_PRINT: &str = "cannot write to standard output";
 
 /// A write to standard output found that its reader had left.
 static READER_LEFT: Notify = Notify::const_new();
@@ -24,7 +27,7 @@ pub(crate) fn show(
     text: impl FnOnce() -> String,
 ) -> Result<()> {
     print_result(match format {
-        OutputFormat::Text => Ok(text()),
+        OutputFormat::Text => return print(text().as_bytes()).context(CANNOT_PRINT),
         OutputFormat::Json => serde_json::to_string_pretty(result).map(|json| json + "\n"),
         OutputFormat::Jsonl => serde_json::to_string(result).map(|json| json + "\n"),
     })
@@ -43,8 +46,17 @@ pub(crate) fn show_list<T: Serialize>(
 }
 
 fn print_result(text: serde_json::Result<String>) -> Result<()> {
-    let text = text.context("cannot write the result as JSON")?;
-    print(text.as_bytes()).context("cannot write to standard output")
+    print_json(&text.context("cannot write the result as JSON")?).context(CANNOT_PRINT)
+}
+
+/// Writes JSON to standard output. A terminal gets characters that would control it as escape sequences.
+pub(crate) fn print_json(json: &str) -> io::Result<()> {
+    if io::stdout().is_terminal() { print(escaped_json(json).as_bytes()) } else { print(json.as_bytes()) }
+}
+
+/// Writes JSON to stderr, in the same way.
+pub(crate) fn print_json_aside(json: &str) {
+    if io::stderr().is_terminal() { print_aside(&escaped_json(json)) } else { print_aside(json) }
 }
 
 /// Writes to standard output.

@@ -44,6 +44,27 @@ fn neutral(text: &str, special: impl Fn(char) -> Option<&'static str>) -> Cow<'_
     Cow::Owned(out)
 }
 
+/// A JSON text with what is dangerous written as escape sequences, which mean the same: such characters stand only within
+/// strings there, and white space between them.
+pub(crate) fn escaped_json(json: &str) -> Cow<'_, str> {
+    let is_escaped = |c: char| is_dangerous(c) && !matches!(c, '\n' | '\t' | '\r');
+    if !json.chars().any(is_escaped) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if is_escaped(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// Writes a character that does something as one that does nothing.
 fn show(c: char, out: &mut String) {
     let picture = match c {
@@ -141,6 +162,15 @@ pub(crate) fn widest_word(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_keeps_its_meaning_without_what_controls_terminals() {
+        let json = "{\"a\": \"\u{9b}2J \u{7f} \u{202e}x\u{e0041} \u{feff}ä 👍\",\n\t\"b\": 1}";
+        let escaped = escaped_json(json);
+        assert_eq!(escaped, "{\"a\": \"\\u009b2J \\u007f \\u202ex\\udb40\\udc41 \\ufeffä 👍\",\n\t\"b\": 1}");
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(read(&escaped), read(json));
+    }
 
     #[test]
     fn escapes_and_what_cannot_be_seen_are_shown() {

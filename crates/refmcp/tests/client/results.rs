@@ -83,3 +83,28 @@ fn members_keep_the_order_of_the_server() {
         assert!(ended.out.starts_with("{\n  \"z\": 1,\n"), "{words:?}: {ended:?}");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn json_at_a_terminal_has_no_characters_that_control_it() {
+    let user = User::new();
+    let text = "a\u{9b}2J\u{7f}\u{202e}b";
+    let answer = format!(r#""result":{{"content":[{{"type":"text","text":"{text}"}}]}}"#);
+    let tools = r#""result":{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}"#;
+    let server = crate::scripted(r#"{"tools":{}}"#, &[("tools/list", tools), ("tools/call", &answer)]);
+    for format in ["json", "jsonl"] {
+        let words = ["call", "t", "--yes", "-o", format, "--", "sh", "-c", &server];
+        let mut terminal = crate::support::Terminal::start(&user.command(&words), 200);
+        terminal.expect(r"a\u009b2J\u007f\u202eb");
+        assert!(terminal.ended().success());
+        // Programs get what the server wrote.
+        assert!(user.run(&words).out.contains(text));
+    }
+}
+
+#[test]
+fn raw_parameters_that_are_no_json_are_told_with_their_place() {
+    let ended = User::new().with_stdio(&["raw", "tools/list", "{\"a\": nope}"]);
+    assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{ended:?}");
+    assert!(ended.err.contains("the parameters are no JSON: expected ident at line 1 column 8"), "{ended:?}");
+}

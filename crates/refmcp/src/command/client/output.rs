@@ -6,7 +6,7 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, Error as _};
 use serde_json::value::RawValue;
 
 use crate::args::{OutputFormat, SharedOptions};
-use crate::ui::output::{print, print_aside};
+use crate::ui::output::{print, print_aside, print_json};
 use crate::ui::redact::masked;
 use crate::ui::render::{Rendered, View};
 
@@ -35,7 +35,7 @@ impl Printer {
                 write(text.as_bytes())
             }
             OutputFormat::Json => {
-                write(format!("{}\n", laid_out(&serde_json::to_string(result)?)).as_bytes())
+                Ok(print_json(&format!("{}\n", laid_out(&serde_json::to_string(result)?)))?)
             }
             // Each message was printed when it passed.
             OutputFormat::Jsonl => Ok(()),
