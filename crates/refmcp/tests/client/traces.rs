@@ -129,3 +129,17 @@ fn headers_of_any_name_are_secrets_to_traces_and_to_about_me() {
         assert!(!theirs.contains(&format!("planted-{hidden}")), "{theirs}");
     }
 }
+
+#[test]
+fn a_trace_is_not_written_through_a_link() {
+    let user = User::new();
+    let kept = user.write("kept", "as it was");
+    for (link, to) in [("to-a-file", kept.as_str()), ("to-nothing", "nothing")] {
+        std::os::unix::fs::symlink(to, user.path(link)).unwrap();
+        let ended = user.with_stdio(&["list", "tools", "--trace", link]);
+        assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{ended:?}");
+        assert!(ended.err.contains("it is a link; name the file itself"), "{ended:?}");
+    }
+    assert_eq!(user.read("kept"), "as it was");
+    assert!(!user.path("nothing").exists());
+}
