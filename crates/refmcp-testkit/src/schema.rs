@@ -112,8 +112,10 @@ impl Schema {
             (Direction::FromServer, false) => ("ServerNotification", "a notification of servers"),
         };
         let name = self.named(method).ok_or_else(|| format!("{method} is not in {}", self.revision))?;
-        let allowed = self.definitions().get(sender).map_or_else(String::new, Value::to_string);
-        if !allowed.contains(&format!("/{name}\"")) {
+        let allowed = self.definitions().get(sender).unwrap_or(&Value::Null);
+        // A union of one is that one itself.
+        let is_the_only = allowed.pointer("/properties/method/const") == Some(&json!(method));
+        if !is_the_only && !allowed.to_string().contains(&format!("/{name}\"")) {
             return Err(format!("{method} is not {kind} in {}", self.revision));
         }
         self.check_against(&name, message)
@@ -232,6 +234,16 @@ mod tests {
         let progress =
             json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}});
         assert!(check(Revision::V2025_06_18, &progress, None).unwrap_err().contains("progressToken"));
+    }
+
+    #[test]
+    fn the_only_notification_of_clients_is_known() {
+        let cancel =
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+        for revision in Revision::ALL {
+            let checked = Schema::load(revision).check(Direction::FromClient, &cancel, None);
+            assert_eq!(checked, Ok(()), "{revision}");
+        }
     }
 
     #[test]
