@@ -59,7 +59,7 @@ struct CollectedInput {
 
 impl ClientEngine {
     /// Makes a request; `params` is the text of an object, `name` the tool, prompt or resource that it names, if any. It is
-    /// sent at once, or as soon as the connection is open.
+    /// sent at once, or as soon as the connection is open. Members that the engine adds, such as `_meta`, are not in `params`.
     pub fn call(
         &mut self,
         now: Timestamp,

@@ -59,7 +59,7 @@ pub(super) struct IgnoredInput {
 impl ClientEngine {
     /// A line came that is not meant as a message.
     pub fn ignored_input(&mut self, now: Timestamp, line: &str) {
-        if matches!(self.phase, Phase::Closed(_)) {
+        if self.is_closed() {
             return;
         }
         if self.config.transport != TransportKind::Pipe || line.trim().is_empty() {

@@ -134,8 +134,12 @@ impl ClientEngine {
         self.tick_calls(now);
     }
 
-    /// Takes in bytes of the server: for an exchange, or from a stream for everything.
+    /// Takes in bytes of the server: for an exchange, or from a stream for everything. Once the connection has ended, they are
+    /// ignored.
     pub fn receive(&mut self, now: Timestamp, from: Option<ExchangeId>, bytes: &[u8]) {
+        if self.is_closed() {
+            return;
+        }
         match decode(bytes, &self.config.limits.clone()) {
             Ok(Incoming::One(message)) => self.message(now, from, message),
             Ok(Incoming::Batch(messages)) => {
@@ -158,8 +162,11 @@ impl ClientEngine {
         }
     }
 
-    /// Takes in a message of the server.
+    /// Takes in a message of the server; not once the connection has ended.
     pub fn message(&mut self, now: Timestamp, from: Option<ExchangeId>, message: Message<'_>) {
+        if self.is_closed() {
+            return;
+        }
         self.message_received();
         for finding in message_checks::server_message(&message, self.peer_revision()) {
             self.report_if_ruled(finding);
@@ -202,7 +209,7 @@ impl ClientEngine {
 
     /// Nothing more comes at all.
     pub fn closed(&mut self, why: TransportError) {
-        if !matches!(self.phase, Phase::Closed(_)) {
+        if !self.is_closed() {
             let why = self.with_ignored_input(OpenError::Transport(why));
             self.give_up(why);
         }
@@ -247,6 +254,10 @@ impl ClientEngine {
             }
         }
         self.outputs.push_back(ClientOutput::Abandon(exchange));
+    }
+
+    fn is_closed(&self) -> bool {
+        matches!(self.phase, Phase::Closed(_))
     }
 
     fn next_exchange(&mut self) -> ExchangeId {

@@ -60,13 +60,13 @@ fn what_came_for_one_exchange_ends_its_call_only() {
     rig.engine.receive(rig.now, Some(ExchangeId(one)), b"<html>");
     let seen = rig.seen();
     assert!(matches!(&seen[..], [Seen::Noted(_), Seen::Done(it, Err(_))] if *it == one), "{seen:?}");
+    for never in [json!(99), json!("1"), json!(-1)] {
+        rig.hear(json!({ "id": never, "result": {} }));
+    }
     rig.engine.closed(TransportError::Broken("gone".into()));
     let seen = rig.seen();
     assert!(matches!(&seen[..], [Seen::Done(it, Err(_)), Seen::Closed(_)] if *it == two), "{seen:?}");
     assert_eq!(rig.hear(json!({ "id": two, "result": {} })), []);
-    for never in [json!(99), json!("1"), json!(-1)] {
-        rig.hear(json!({ "id": never, "result": {} }));
-    }
     let broken: Vec<_> = rig.engine.findings().iter().map(|found| (found.rule.id, found.count)).collect();
     assert_eq!(broken, [("RPC-01", 1), ("RPC-05", 3)]);
 }

@@ -144,3 +144,14 @@ fn server_requests_are_refused_in_the_newest_revision() {
     assert_eq!(sent(&seen)["error"]["code"], -32600);
     assert_eq!(seen[0], Seen::Noted("RPC-15"));
 }
+
+#[test]
+fn nothing_is_asked_once_the_connection_has_ended() {
+    let mut rig = Rig::session();
+    rig.engine.closed(TransportError::Closed);
+    rig.seen();
+    for method in ["roots/list", "ping", "no/such"] {
+        assert_eq!(rig.hear(json!({ "id": 1, "method": method })), [], "{method}");
+    }
+    assert_eq!(rig.hear(json!({ "method": "notifications/tools/list_changed" })), []);
+}
