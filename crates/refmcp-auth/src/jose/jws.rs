@@ -1,7 +1,7 @@
 //! JWS in compact serialisation (RFC 7515).
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{Algorithm, Jwk, Jwks, decode};
 
@@ -21,8 +21,14 @@ json_struct! {
         /// The public key itself, in DPoP proofs.
         jwk?: Jwk,
         /// Critical extensions; none is supported.
+        #[serde(deserialize_with = "never_null")]
         crit?: Vec<String>,
     }
+}
+
+/// The list itself: `null` is none, and must not pass for an absent one.
+fn never_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    Vec::deserialize(deserializer).map(Some)
 }
 
 impl Header {
@@ -78,7 +84,7 @@ impl<'a> Jws<'a> {
         let (message, signature) = token.rsplit_once('.').ok_or(JwsError::Malformed)?;
         let (header, claims) = message.split_once('.').ok_or(JwsError::Malformed)?;
         let part = |text: &str| decode(text).ok_or(JwsError::Malformed);
-        let header: Header = serde_json::from_slice(&part(header)?).map_err(|_| JwsError::Malformed)?;
+        let header: Header = read_object(&part(header)?)?;
         if header.crit.is_some() {
             return Err(JwsError::Malformed);
         }
@@ -124,8 +130,14 @@ impl<'a> Jws<'a> {
     /// # Errors
     /// The claims have another shape.
     pub fn claims_unchecked<T: DeserializeOwned>(&self) -> Result<T, JwsError> {
-        serde_json::from_slice(&self.claims).map_err(|_| JwsError::Malformed)
+        read_object(&self.claims)
     }
+}
+
+/// Reads a JSON object. A struct could be read from an array as well, which neither a header nor claims may be.
+fn read_object<T: DeserializeOwned>(json: &[u8]) -> Result<T, JwsError> {
+    let is_object = json.trim_ascii_start().starts_with(b"{");
+    serde_json::from_slice(json).ok().filter(|_| is_object).ok_or(JwsError::Malformed)
 }
 
 impl std::fmt::Debug for Jws<'_> {

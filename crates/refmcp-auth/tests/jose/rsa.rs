@@ -1,0 +1,26 @@
+//! RSA signatures, made with a key that was thrown away: ring makes no RSA keys.
+//!
+//! Those of RS256 sign the header `{"alg":"RS256"}`, those of PS256 `{"alg":"PS256"}`; the claims are `{"sub":"me"}`.
+
+/// The modulus of a key of 2048 bits.
+pub(crate) const N: &str = "tXvzMfXe10-utkv170Z3YKllGSp_CdcHfVy8Qz2U7RYdlpzGJ7ssXJb-Inb70p0dBGBvEfhjFQcM4Iq-1UsiSYQrWfHn0MqJjKV_6ObU8xSJSrsEqdOwprXngGiw-NHX3QHOxdYsx2hGbWhPbluOeD62ct2bpSaWlqSeeRABpYPEaBejuGCNdxptgrS7H7V8VF_dp5Qe5EHcPWRiBvVpAo9dXXtU65IviRqYFfe1Wac68YxrTJhG9SE8Oqe_pN-Fk8US9I2eeidHueUJ-5loCiHaGGHRHhbDlWlV1vZ9iONm6jFQyW1ZioJhwOdxkNqe3pGUzcpYGWaTz0bg6AeTnQ";
+/// The modulus of a key of 1024 bits.
+pub(crate) const SHORT_N: &str = "4PESCVMRrEo3M7EUr5BakYlgDhC_LnYfq9Yvcur-kHDYIiLbtQUqjqIDThRo6NN4-GpxO-8ayjokcOMa_bvW60nYo6395JJpZYKoc4sa8nr-aBR_5Cb8SSiZwfHRALPef5DUvhZ_NN404yEm-7KhZQiAu6-F6Obt2MCDujvXPjk";
+/// The RS256 signature of the key of 1024 bits, correct but for its length.
+pub(crate) const SHORT_SIGNATURE: &str = "ChMWTj808aiAzJzA99I-OXqvZ2x4zBbYPl4nA25Fw6xY5RkfV3_q_ZbH7q0FFYyAeecWAnsVB5saE-4LgsPdiaY4FvALU3W3mTIuccykxy-3N7U8TIeSnB5I4ghaeVnITRr-1DSQRwOiE_a70Li57UlARyQ2DXy22ppSzcCAJfI";
+/// The RS256 signature.
+pub(crate) const RS_VALID: &str = "RRJgT9ANqIaNY1TK11wWkK_mZDB_nZS8UQu9dsJ6z9lIOFR6BY7FvzvDw_QWQsdKLUFGrqNRNrDqdsX53xLWfpoz_XrNKzPzDCAy3_U-bWrdZ4Ehk7bUVzOpP4bdCU65W8ln1-44yCmmNDeXZynTkyLgc09IinT4G2k2kG9LPunA58EM6DdM_f7nMmiCheKplHL4m-BlQE89x3y9JbILO2RTq973OOPSklk5-fAGIDZQldQtLFAJ4_qQKGffCc2jut0Sf_EM1C4iFZEVKwVdLd0Lm30olcTj2GJtrsq4ewMGnnGprU5g99xjdg2HR2NHFTX3744OG2BAOJA5qXitTA";
+/// The PS256 signature.
+pub(crate) const PS_VALID: &str = "RwrsBBdBEs0nVrTWlxKtEZBn49Q4q8iAoR3iXq27awc72s6-JeQYX9u56StFwqQkqP_ZFR7d7SY7Xy69ZyUpuDRUVq1fGvfRqiWjOzk3fvNIyGcvJAAFaCCsO0pwkNl1UCKG29jn53Y4JK1U_FM4BRQ9nzPz1DrfIJ1-zkTl5GrwfhAmMaNzrKzoJAnxnvRkDG8SW-nLfjZOO3fRowAOAm8VXJ51JR_ESVvSQYokbeEnAktzFBeRbr6LmgfNMb56OOPxtvvcHS9WLzE0xgHWIg6MKm3stlU--2NSahBUBGywP9w6aujdysWIz5EoK6ljgD800Wyq3dP4Q2sTtJ1eBA";
+/// Padding that ends early, with zeros behind the digest.
+pub(crate) const RS_SHORT_PADDING: &str = "k9PNueiNt-GVfuTnrfobFnuIoIoIxMePDjEpCbuUd-ZebgXBnGIIVw8iNVjfbAwMtQD4uqEtq1gOYLU355RtXP26lnNeOX1XSmItLZA3iVBwvPDt4L_bcyLq403bPgxEoS9HqzpppeH184Z9FN2nU70kQ5vuQxPsBeZhRK2j-sJki0SXyAKAHScYGKeen2FeZgUFwp9kVedtEbaM1VYGhEMM4qQDwYy9Hbcf9ufgnfHMjwAzX-yR3Ns4CT22izP5ABiVGF1GmEDSKRUdHClAJzNuDIPXeCm4sRqXLQUYvl-BM3sehUMFi8isQnWRLjnsdrYi1OX1I0uHK0jDaUGptg";
+/// Padding of `fe` in place of `ff`.
+pub(crate) const RS_OTHER_FILL: &str = "pXxZJxVzCUW1YugUp_H1rE9pfvL54WtRhE33Vz_4QB4U6tL42fZbzVWBj56NxDX3RvMsHSRXCTevrQNRzD4w_aUyf8gHHIP9rd9ZojmiydmLxciC8s8sLPazEbjhtMuRC-EOizTtQ8pkdBlCrzy8DtP1rhVHh-cTBhWEplGaO7Ru6sYaftXoAKYE2xBNn-upKc0ieXR5OSkIxtbSjnQFOu4-Rp9iXVLpruOjsM3cGE5xzBIhNU21maE5D2jj9uHUQxxuNeTjL1B6wUd2Fm5d5Q_fNXPlldF7KF-IZwG8nz_6TAl9QC5sCe9DHAqolAQLUB3EXWG77Ckk3EzqzJBPZA";
+/// A SHA-512 digest under RS256.
+pub(crate) const RS_SHA512: &str = "jOZ0qzTUW2GyBlJvv36TBFaPGrNU3tCbHwlqQBJyuvYMk7t9JU-YHfo9Qq6HG7PiAIxn6uH__qcIOF6DQssEs8r5Z3buirS2rhcPfXWIqhyynpUy5ANOrueVvq4vkuArDAYs0eQ4sz1sc4iYX56PFESxp6V0tMxn5eoJ7wpYLGBaIdKlWtqrrLnvzvBxBeFIy3hV29v8qVFFCTU1680PSLi5Pzo30ikUXLQM6_GurymMkG_tZWaLY5yO91aHQZSM4t2ZbPp1T7X6B1aewBPR-4e0i5WMnZZGPBUh5dVxFYF7IA3F15krZeHNLmIZz5jNoi9cu82f87vgPXtVijU06A";
+/// A digest without the parameters of its algorithm.
+pub(crate) const RS_NO_NULL: &str = "l0bg2Kjva9kPz-ywu2ajm3tA8vAVVtA6oEkIO0SaBlMRZf2z6xmCDw1o0ELZETTDOIQg3ZZjHFR7Ueg-ptR5DPrR8E2cMjliB4rnxHFxjgkPMnZxpeKMpRD-g4Sb_Uvcfoll6-1HicfXPhr2t1njxmIr4GNcnxCgGnJ1g1fhIdLs2lrP4z9atMSfgR8uLHiJd4UrQcFBJS5DEeijnFRe9gNuMhWxfO6_vm3xIPghQaRAvdAw48Kpbamrdu6XEBfu30ekHB0DpDhGhw_vgbA8Yb3VCmXIVL5SejjIcML_NZttc3inKoY-LU7ASPkumdmR028nFN13_DKfsILGyqs9QQ";
+/// A PSS signature without a salt.
+pub(crate) const PS_EMPTY_SALT: &str = "To_Dei5kSnl1Ff3ZrVxvqBZ52pbloNBPWbVbPujjugWhM_RHdgny1OlhZs7Y2d-7hZpLDZvxe4hhL7E3mCQCo8JNJxE6sddRpS6kVQ6hk2WIA8euwrhQDsYziV0Vw1JvyZu5P0jgzubD3tqFZ9LfNlpkbmaGFVLyDWnXqftUUCutJWDUM6LtLBqAw444mpYralEgsL7B1ZIclCPCX5eTfwi4z51Q_oMk-yzEWaPVnhx27iKkpf32AGz4glCIqpPYK_xSb82JJtXeCqgXcIrApuyN6GOnI1wgflvj3Gr0LyrQJJ4k8y2su3bzNgtFRkCJKjJZSGypmFi9DApuMXLOjg";
+/// A PSS signature with a salt of 64 bytes.
+pub(crate) const PS_LONG_SALT: &str = "C6nnMOC5JihtbYQrJW7Bn-wdvCeHB4cwLFXAY6--fZbLgQC2uc61DsiXOY2b0-8vWpha4TlFEkU2w1zxBvw3YnH62tGFhYS9AzjOeHxoQsWlyFCGRXP3zfYIhYitmJ8ZOHOEaRTI3trujEP7hGmAil32adsrgVy9RoO9mCVYehypXTFqulgxsZMTp5Q4qBlTXSTXmpPK-VSD14GHHKf3JQQr75X7h-qG_nVAzQl5Faw7dPttGkP1cpHZos6PBZ22XT2CbA4XYjQ3QkysKS4tADrptd2VNNa-PeanWig3qgHVbp3WFKMcGrYk0m4XN4YlfAekSpRzDiTD_J43VDOJrg";
