@@ -11,7 +11,7 @@ use super::{ClientEngine, encode_request};
 use crate::engine::ExchangeId;
 use crate::jsonrpc::{RpcError, encode, without_place};
 use crate::model::{DiscoverResult, InitializeParams, InitializeResult, JsonObject};
-use crate::revision::{NotificationMethod, Revision, Rules};
+use crate::revision::{Lifecycle, NotificationMethod, Revision, Rules};
 use crate::time::Timestamp;
 
 /// Attempts at the most; a correct server needs four.
@@ -221,6 +221,9 @@ impl ClientEngine {
             self.send_notification(rules, NotificationMethod::Initialized.name(), None::<&JsonObject>);
         }
         self.outputs.push_back(ClientOutput::Opened(server));
+        if rules.lifecycle == Lifecycle::PerRequest {
+            self.refuse_early_requests();
+        }
         for call in std::mem::take(&mut self.waiting) {
             self.send_call(now, call);
         }

@@ -15,6 +15,9 @@ use crate::revision::ServerMethod;
 use crate::rule;
 use crate::time::Timestamp;
 
+/// Why a request of the server is refused in revisions without sessions.
+const NO_REQUESTS: &str = "a server makes no requests in this revision";
+
 /// What the response of the host is for.
 #[derive(Debug)]
 pub(super) enum PendingRequest {
@@ -75,7 +78,7 @@ impl ClientEngine {
         if self.is_stateless() {
             let what = format!("a request of the server: {}", excerpt(&request.method));
             self.report(&rule::RPC_15, what, "send it as an input request of a result");
-            return Err(RpcError::invalid_request("a server makes no requests in this revision"));
+            return Err(RpcError::invalid_request(NO_REQUESTS));
         }
         if request.method == ServerMethod::Ping.name() {
             return Ok(None);
@@ -149,6 +152,16 @@ impl ClientEngine {
     pub(super) fn cancel_all_requests(&mut self) {
         for (number, _) in self.server_requests.drain() {
             self.outputs.push_back(ClientOutput::RequestCancelled(number));
+        }
+    }
+
+    /// Refuses what the server requested while a connection was opening that turns out to have no session.
+    pub(super) fn refuse_early_requests(&mut self) {
+        for (number, pending) in std::mem::take(&mut self.server_requests) {
+            self.outputs.push_back(ClientOutput::RequestCancelled(number));
+            if let PendingRequest::Server(id, _) = pending {
+                self.send_response(&id, Err(&RpcError::invalid_request(NO_REQUESTS)));
+            }
         }
     }
 

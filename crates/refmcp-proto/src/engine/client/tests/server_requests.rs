@@ -155,3 +155,19 @@ fn nothing_is_asked_once_the_connection_has_ended() {
     }
     assert_eq!(rig.hear(json!({ "method": "notifications/tools/list_changed" })), []);
 }
+
+#[test]
+fn requests_before_a_connection_without_a_session_are_refused_when_it_opens() {
+    let mut rig = Rig::new(|_| {});
+    rig.seen();
+    assert_eq!(
+        rig.hear(json!({ "id": "r", "method": "roots/list" })),
+        [Seen::Asked(1, "roots/list".to_owned())]
+    );
+    let seen =
+        rig.hear(json!({ "id": 1, "result": { "supportedVersions": ["2026-07-28"], "capabilities": {} } }));
+    assert_eq!(seen[..2], [Seen::Opened(Revision::V2026_07_28), Seen::Withdrawn(1)]);
+    assert_eq!(sent(&seen)["error"]["code"], -32600);
+    rig.engine.respond(rig.now, ServerRequestId(1), Ok(json!({ "roots": [] })));
+    assert_eq!(rig.seen(), []);
+}
