@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, reason = "a command line program speaks through its output")]
 
 mod deny;
+mod fuzz;
 mod lint;
 mod metadata;
 mod packages;
@@ -51,6 +52,12 @@ usage: cargo xtask COMMAND
   bench [--update] [PART]
                         our server beside others, as ratios; not part of test, because its numbers vary. PART:
                         stdio, http, instructions, memory, fanout, start or client; --update writes the numbers to docs/benchmarks.md
+  fuzz [TARGET] [SECONDS]
+                        libFuzzer on one target of fuzz/, or on all, for 60 s each unless SECONDS are named; prints
+                        executions and findings. Installs cargo-fuzz under target/ when absent; not part of test, which
+                        feeds the same targets a bounded number of inputs
+  fuzz --minimize [TARGET]
+                        adds the new inputs that reach more code to the corpora
   deny                  cargo-deny on licences, bans and sources; installs cargo-deny under target/ when absent
 
 `interop` and `conformance` build the working tree with the profile fast-release, the release profile without
@@ -89,6 +96,7 @@ fn dispatch(args: &[&str]) -> Result<ExitCode> {
         ["rules-page", "--update"] => rules_page::run(transcripts::Mode::Update)?,
         ["conformance"] => return Ok(summary(conformance::run(&Build::of_tree()?)?)),
         ["bench", rest @ ..] => bench::run(rest)?,
+        ["fuzz", arguments @ ..] => fuzz::run(arguments)?,
         ["deny"] => deny::run()?,
         ["help" | "--help" | "-h"] => println!("{USAGE}"),
         [] => {

@@ -71,6 +71,7 @@ use refmcp_server::model::Implementation;
 use refmcp_server::{BuildError, Policy, Server, ServerBuilder, Timeouts};
 
 pub use profile::Profile;
+pub use prompts::parse_prompt_file;
 
 /// The scope that a client's token has to have for tools that change something others can see: the lists, and the
 /// resources that can be touched. Everything else takes any token; where no tokens are asked for, all of it takes none.

@@ -10,7 +10,7 @@ enum May {
 }
 
 /// One line for each crate of the workspace; a new crate gets one before it is used.
-const ARROWS: [(&str, May); 13] = [
+const ARROWS: [(&str, May); 14] = [
     ("refmcp-proto", May::Use(&[])),
     ("refmcp-auth", May::Use(&[])),
     ("refmcp-issuer", May::Use(&["refmcp-auth"])),
@@ -22,6 +22,7 @@ const ARROWS: [(&str, May); 13] = [
     ("refmcp-reference", May::Use(&["refmcp-server"])),
     ("refmcp-conformance", May::Use(&["refmcp-auth", "refmcp-client"])),
     ("refmcp", May::UseAnything),
+    ("refmcp-fuzz", May::UseAnything),
     ("refmcp-runners", May::Use(&[])),
     ("xtask", May::Use(&["refmcp-runners"])),
 ];

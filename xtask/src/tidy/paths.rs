@@ -6,8 +6,9 @@ use super::source::Source;
 const DOCUMENTS: [&str; 2] = ["ARCHITECTURE.md", "CONTRIBUTING.md"];
 
 /// How a path of the project begins. A path in a crate may leave out `crates/`.
-const FOLDERS: [&str; 9] =
-    ["bench/", "crates/", "deploy/", "docs/", "interop/", "refmcp-", "refmcp/", "runners/", "xtask/"];
+const FOLDERS: [&str; 10] = [
+    "bench/", "crates/", "deploy/", "docs/", "fuzz/", "interop/", "refmcp-", "refmcp/", "runners/", "xtask/",
+];
 
 /// Checks one document against the files of the project.
 pub(crate) fn check(document: &Source, files: &[Source]) -> Vec<Violation> {

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// What git keeps, and folders of what was built or downloaded.
-const SKIPPED: [&str; 4] = [".git", "target", "node_modules", "__pycache__"];
+/// What git keeps, folders of what was built or downloaded, and the inputs that a fuzzer has written.
+const SKIPPED: [&str; 6] = [".git", "target", "node_modules", "__pycache__", "corpus", "artifacts"];
 
 /// A text file.
 #[derive(Debug)]

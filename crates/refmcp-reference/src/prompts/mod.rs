@@ -6,7 +6,15 @@ pub(crate) mod directory;
 mod front_matter;
 mod template;
 
-use refmcp_server::ServerBuilder;
+use refmcp_server::{Prompt, ServerBuilder};
+
+/// Reads the text of a prompt file, as those of [`Options::prompts_dir`](crate::Options::prompts_dir) are read.
+///
+/// # Errors
+/// The line that is wrong, and what to write instead.
+pub fn parse_prompt_file(name: &str, text: &str) -> Result<Prompt, String> {
+    template::Template::parse(text).map(|template| template.prompt(name)).map_err(|fault| fault.to_string())
+}
 
 /// Adds the built-in prompts.
 pub(crate) fn add(builder: ServerBuilder) -> ServerBuilder {

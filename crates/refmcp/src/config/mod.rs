@@ -21,6 +21,8 @@ mod entry;
 mod env_file;
 mod hosts;
 mod input;
+#[cfg(test)]
+mod random_files;
 mod read;
 mod resolve;
 mod start;
