@@ -191,7 +191,8 @@ impl ClientEngine {
             return;
         }
         // An exchange of an earlier session says nothing about this one.
-        let of_this_session = exchange > self.opened_by && matches!(self.phase, Phase::Open(_));
+        let in_session = matches!(self.phase, Phase::Open(_)) && !self.is_stateless();
+        let of_this_session = exchange > self.opened_by && in_session;
         if why == TransportError::SessionLost && of_this_session {
             return self.session_lost(now);
         }

@@ -111,3 +111,13 @@ fn a_lost_session_is_opened_once_more_and_nothing_is_repeated() {
         "a session that is lost before anything came of it is not opened again"
     );
 }
+
+#[test]
+fn a_connection_without_a_session_opens_none_when_one_is_said_to_be_lost() {
+    let mut rig = Rig::stateless(TransportKind::Http);
+    let call = rig.call("tools/list", "{}", CallOptions::default());
+    rig.seen();
+    rig.engine.ended(rig.now, ExchangeId(call), TransportError::SessionLost);
+    let seen = rig.seen();
+    assert!(matches!(&seen[..], [Seen::Done(ended, Err(_))] if *ended == call), "{seen:?}");
+}
