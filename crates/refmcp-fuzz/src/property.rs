@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// How many mutations a run of the tests feeds to most targets.
 pub const MANY: u64 = 400;
 
-/// How many it feeds to a target that takes milliseconds.
+/// How many it feeds to a target that takes milliseconds, as the engines do with every message checked.
 pub const FEW: u64 = 60;
 
 /// The seed, unless [`SEED`] says otherwise.

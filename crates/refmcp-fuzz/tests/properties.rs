@@ -32,7 +32,7 @@ bounded_runs! {
 #[test]
 fn client_engine() {
     let schemas = schema::load_all();
-    property::run("client_engine", MANY, |bytes| {
+    property::run("client_engine", FEW, |bytes| {
         client_engine::run_checked(bytes, &|revision, message, answers| {
             check(&schemas, Direction::FromClient, revision, message, answers);
         });
@@ -42,7 +42,7 @@ fn client_engine() {
 #[test]
 fn server_engine() {
     let schemas = schema::load_all();
-    property::run("server_engine", MANY, |bytes| {
+    property::run("server_engine", FEW, |bytes| {
         server_engine::run_checked(bytes, &|revision, message, answers| {
             check(&schemas, Direction::FromServer, revision, message, answers);
         });
