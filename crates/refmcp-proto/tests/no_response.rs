@@ -132,3 +132,12 @@ fn cancel_all_ends_every_exchange_without_a_response() {
     silent.sort_by_key(|seen| format!("{seen:?}"));
     assert_eq!(silent, [Seen::NoResponse(1), Seen::NoResponse(2), Seen::NoResponse(3)]);
 }
+
+#[test]
+fn cancel_all_ends_the_exchange_of_a_held_request() {
+    let mut harness = Harness::new(Some(EarlyRequests::Hold(Duration::from_secs(1))));
+    harness.initialize("2025-06-18");
+    assert_eq!(harness.receive(1, &call(1)), [], "it waits for initialized");
+    harness.engine.cancel_all();
+    assert_eq!(harness.outputs(), [Seen::NoResponse(1)]);
+}

@@ -75,7 +75,11 @@ pub(super) fn after_discover(
         AttemptOutcome::Error(error) => match error.code {
             code::UNSUPPORTED_VERSION => {
                 let ask_in = |revision| NextStep::Try(Attempt::Discover(revision));
-                choose(version_policy, &supported(&error), (!again).then_some(ask_in))
+                match (supported(&error), older) {
+                    // A server that has sessions alone names no revision without them.
+                    (theirs, Some(older)) if theirs.is_empty() => NextStep::Try(older),
+                    (theirs, _) => choose(version_policy, &theirs, (!again).then_some(ask_in)),
+                }
             }
             // Only servers without sessions know these codes: an older revision would not help.
             code::HEADER_MISMATCH | code::MISSING_CAPABILITY => NextStep::GiveUp(OpenError::Refused(error)),
@@ -220,6 +224,7 @@ mod tests {
             (message_received(&["2025-06-18", "2024-11-05"]), open(Revision::V2025_06_18)),
             (error(-32022, &["2026-07-28"]), NextStep::Try(Attempt::Discover(MODERN))),
             (error(-32022, &["2025-03-26"]), open(Revision::V2025_03_26)),
+            (error(-32022, &[]), open(SESSION)),
             (error(-32601, &[]), open(SESSION)),
             (error(-32602, &[]), open(SESSION)),
             (error(-32000, &[]), open(SESSION)),

@@ -436,7 +436,10 @@ impl ServerEngine {
 
     /// Cancels all requests in flight, without responses.
     pub fn cancel_all(&mut self) {
-        self.early_requests.clear();
+        let early: Vec<ExchangeId> = self.early_requests.drain(..).map(|early| early.exchange).collect();
+        for exchange in early {
+            self.end_exchange_if_idle(exchange);
+        }
         let numbers: Vec<CallId> = self.calls.open.keys().copied().collect();
         for number in numbers {
             self.cancel(number, "the server is shutting down");
