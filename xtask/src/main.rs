@@ -12,6 +12,7 @@ mod reference_page;
 mod rules_page;
 mod rust_tests;
 mod schemas;
+mod simulate;
 mod test;
 mod tidy;
 mod transcripts;
@@ -49,6 +50,9 @@ usage: cargo xtask COMMAND
                         the tables of docs/reference-server.md: compare them with a running server, or write them
   rules-page [--update]
                         docs/rules.md: compare it with the catalogue of rules, or write it
+  simulate [COUNT] [--seed SEED]
+                        COUNT simulated conversations, a million unless said otherwise, from SEED on; with a seed
+                        alone, that conversation and its transcript
   bench [--update] [PART]
                         our server beside others, as ratios; not part of test, because its numbers vary. PART:
                         stdio, http, instructions, memory, fanout, start or client; --update writes the numbers to docs/benchmarks.md
@@ -95,6 +99,7 @@ fn dispatch(args: &[&str]) -> Result<ExitCode> {
         ["rules-page"] => rules_page::run(transcripts::Mode::Compare)?,
         ["rules-page", "--update"] => rules_page::run(transcripts::Mode::Update)?,
         ["conformance"] => return Ok(summary(conformance::run(&Build::of_tree()?)?)),
+        ["simulate", rest @ ..] => simulate::run(rest)?,
         ["bench", rest @ ..] => bench::run(rest)?,
         ["fuzz", arguments @ ..] => fuzz::run(arguments)?,
         ["deny"] => deny::run()?,

@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use refmcp_server::backplane::MemoryBackplane;
 use refmcp_testkit::backplane::races::RACES;
-use refmcp_testkit::backplane::{BackplaneFixture, CASES, Case, Replicas, history};
+use refmcp_testkit::backplane::{BackplaneFixture, CASES, Case, Replicas, steps};
 
 fn fixture(tick: Duration) -> BackplaneFixture {
     BackplaneFixture::new(tick, |settings| async {
@@ -119,8 +119,8 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_history_is_answered_as_the_model_allows(history in vec(any::<u64>(), 1..400)) {
+    fn all_steps_are_answered_as_the_model_allows(numbers in vec(any::<u64>(), 1..400)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-        runtime.unwrap().block_on(history::play(&fixture(Duration::from_secs(1)), &history));
+        runtime.unwrap().block_on(steps::play(&fixture(Duration::from_secs(1)), &numbers));
     }
 }

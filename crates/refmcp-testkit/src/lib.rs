@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`clock`] | a clock that is moved by hand |
 //! | [`engine`] | a server engine to send messages to, with handlers that run at once |
+//! | [`history`] | what happened in conversations, as plain data, and the invariants that hold of it |
 //! | [`leaks`] | searches logs for secrets |
 //! | [`messages`] | the parameters of `initialize`, and the `_meta` of requests without a session |
 //! | [`ports`] | free ports that are known before something listens there |
@@ -17,8 +18,10 @@
 //! | `paused` | tokio's time, moved by hand, for tests over sockets (feature `server`) |
 //! | `recording_observer` | an observer that records what passes (feature `server`) |
 //! | `replay` | calls in every revision, with handlers that have to run again (feature `server`) |
+//! | `schedule` | runs tasks in thousands of orders, and finds those that never wake (feature `server`) |
 //! | `schema` | checks messages against the official schemas (feature `schema`) |
 //! | `server_endpoint` | a real server as the server of a transcript (feature `server`) |
+//! | `simulation` | conversations in virtual time over a faulty network, all from one seed (feature `server`) |
 
 #[cfg(feature = "server")]
 pub mod backplane;
@@ -26,6 +29,7 @@ pub mod backplane;
 pub mod client;
 pub mod clock;
 pub mod engine;
+pub mod history;
 pub mod leaks;
 #[cfg(feature = "log")]
 pub mod log;
@@ -34,15 +38,21 @@ pub mod messages;
 pub mod paused;
 pub mod ports;
 #[cfg(feature = "server")]
+mod random;
+#[cfg(feature = "server")]
 pub mod recording_observer;
 #[cfg(feature = "server")]
 pub mod replay;
+#[cfg(feature = "server")]
+pub mod schedule;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod script;
 pub mod sealer;
 #[cfg(feature = "server")]
 pub mod server_endpoint;
+#[cfg(feature = "server")]
+pub mod simulation;
 pub mod transcript;
 pub mod unchecked;
 

@@ -23,16 +23,16 @@
 //! # }
 //! ```
 //!
-//! Besides the [`CASES`] there are [`races`], for a runtime with several threads, and [`history`]: any sequence of
+//! Besides the [`CASES`] there are [`races`], for a runtime with several threads, and [`steps`]: any sequence of
 //! numbers is a sequence of changes and questions, whose answers are compared with those of a small model.
 
 mod calls;
 mod fixture;
-pub mod history;
 mod model;
 pub mod races;
 mod reading;
 mod sessions;
+pub mod steps;
 mod topics;
 mod writing;
 

@@ -1,4 +1,4 @@
-//! Histories: any sequence of numbers is a sequence of changes and questions to one session, and every answer must be
+//! Random steps: any sequence of numbers is a sequence of changes and questions to one session, and every answer must be
 //! one that the model allows.
 //!
 //! That the numbers are only numbers lets any source of them be used: a property test that shrinks what it finds, a
@@ -25,8 +25,8 @@ const LATE: u32 = 210;
 const STEP: u32 = 60;
 const STREAM_BYTES: usize = 6_000;
 
-/// Plays a history. Panics when an answer is wrong, and says which step it was.
-pub async fn play(fixture: &BackplaneFixture, history: &[u64]) {
+/// Does these steps. Panics when an answer is wrong, and says which step it was.
+pub async fn play(fixture: &BackplaneFixture, numbers: &[u64]) {
     let settings = BackplaneSettings {
         stream_bytes: STREAM_BYTES,
         retention: fixture.ticks(LASTS),
@@ -35,7 +35,7 @@ pub async fn play(fixture: &BackplaneFixture, history: &[u64]) {
     };
     let (replicas, session) = fixture.session(settings).await;
     let mut world = World::new(fixture, replicas, session);
-    for (index, number) in history.iter().enumerate() {
+    for (index, number) in numbers.iter().enumerate() {
         let step = Step { number: *number };
         let right = world.step(step).await;
         assert!(right, "step {index} ({}) was answered wrongly: {world:#?}", step.name());
