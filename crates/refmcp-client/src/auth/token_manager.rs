@@ -108,22 +108,27 @@ impl TokenManager {
         policy: LoginPolicy,
     ) -> Result<Option<Arc<Token>>, TransportError> {
         loop {
-            let (done_rx, is_ours) = {
+            let (done_rx, is_ours, refreshes) = {
                 let mut state = self.state.lock();
-                let kind = if !state.loaded {
+                let refreshes = state.loaded;
+                let kind = if !refreshes {
                     AcquisitionKind::Load
                 } else if state.needs_refresh(policy, now()) {
                     AcquisitionKind::Refresh
                 } else {
                     return Ok(state.token.clone());
                 };
-                self.join(&mut state, kind)
+                let (done_rx, is_ours) = self.join(&mut state, kind);
+                (done_rx, is_ours, refreshes)
             };
             let outcome = wait(done_rx).await;
             // The outcome of an acquisition for another kind does not matter here.
             if is_ours {
                 outcome?;
-                return Ok(self.state.lock().token.clone());
+                // A stored token may have expired, and one that was just issued is used however soon it expires.
+                if refreshes {
+                    return Ok(self.state.lock().token.clone());
+                }
             }
         }
     }
@@ -361,18 +366,24 @@ async fn acquire(token_manager: Weak<TokenManager>, login: Login, kind: Acquisit
 
 #[cfg(test)]
 mod tests {
+    mod schedules;
+
     use serde_json::json;
 
     use super::*;
 
-    /// A token issued at 1000, refreshed from 1075 on and expired at 1100, with an acquisition in progress.
-    fn state(kind: AcquisitionKind) -> State {
+    fn token_set(expires_at: Seconds) -> TokenSet {
         let token_set = json!({
             "issuer": "https://h", "resource": "https://h/mcp", "method": "none", "token": "t",
-            "token_type": "Bearer", "scope": "a", "expires_at": 1100, "refresh_token": "r",
+            "token_type": "Bearer", "scope": "a", "expires_at": expires_at, "refresh_token": "r",
             "token_endpoint": "https://h/token",
         });
-        let token = Token::new(serde_json::from_value(token_set).unwrap(), 1, 1000).unwrap();
+        serde_json::from_value(token_set).unwrap()
+    }
+
+    /// A token issued at 1000, refreshed from 1075 on and expired at 1100, with an acquisition in progress.
+    fn state(kind: AcquisitionKind) -> State {
+        let token = Token::new(token_set(1100), 1, 1000).unwrap();
         let task = tokio::spawn(std::future::pending::<()>()).abort_handle();
         let acquisition = Acquisition { kind, done_rx: watch::channel(None).1, task };
         State {

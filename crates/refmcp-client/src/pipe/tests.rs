@@ -1,5 +1,7 @@
 //! Messages over a pipe, both ways.
 
+mod schedules;
+
 use std::pin::pin;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
