@@ -1,5 +1,7 @@
 //! The order of messages, their limits, and what becomes of them when the log is slow or unavailable.
 
+mod schedules;
+
 use std::time::Duration;
 
 use refmcp_proto::jsonrpc::RequestId;
