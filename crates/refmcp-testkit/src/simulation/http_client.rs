@@ -34,6 +34,8 @@ pub(super) struct HttpClient {
 /// A message under way, and what comes back for it.
 struct HttpExchange {
     kind: ExchangeKind,
+    /// The session that it was sent in; a stream is resumed there, even if the client has another one since.
+    session: Option<u64>,
     /// None between two attempts to resume a stream.
     connection: Option<ConnectionId>,
     body: Body,
@@ -123,6 +125,7 @@ impl Simulation {
             message.exchange,
             HttpExchange {
                 kind,
+                session,
                 connection: Some(connection),
                 body: Body::None,
                 can_resume,
@@ -144,6 +147,7 @@ impl Simulation {
         let Link::Http(http) = &mut self.clients[index].link else { return };
         let before = http.get_stream.replace(HttpExchange {
             kind: ExchangeKind::GetStream,
+            session: http.session,
             connection: None,
             body: Body::None,
             can_resume: true,
@@ -159,15 +163,14 @@ impl Simulation {
         if self.clients[index].has_left {
             return;
         }
-        let Some(session) = self.http(index).session else { return };
         let Some(resumed) = self.exchange_mut(index, exchange).filter(|it| it.connection.is_none()) else {
             return;
         };
         resumed.failed_attempts += 1;
         resumed.body = Body::None;
-        let position = resumed.position;
+        let (position, session) = (resumed.position, resumed.session);
         let (method, last_event) = (HttpMethod::Get, position);
-        let request = HttpRequest { method, session: Some(session), last_event, body: Vec::new() };
+        let request = HttpRequest { method, session, last_event, body: Vec::new() };
         let connection = self.connect(index, exchange, request);
         if let Some(resumed) = self.exchange_mut(index, exchange) {
             resumed.connection = Some(connection);
@@ -262,14 +265,14 @@ impl Simulation {
     /// A response has come to its end.
     fn response_ended(&mut self, index: usize, exchange: ExchangeId) {
         let Some(open) = self.exchange_mut(index, exchange) else { return };
-        let (kind, is_stream) = (open.kind, matches!(open.body, Body::Events(_)));
+        let (kind, session, is_stream) = (open.kind, open.session, matches!(open.body, Body::Events(_)));
         match std::mem::replace(&mut open.body, Body::None) {
             Body::Json(json) if kind == ExchangeKind::Request => {
                 self.receive(index, exchange, None, &json);
                 // A body without the response has ended it all the same.
                 self.ended(index, exchange, TransportError::Misbehaved("no answer".to_owned()));
             }
-            Body::Refused(404) if self.http(index).session.is_some() => self.session_lost(index, exchange),
+            Body::Refused(404) if session.is_some() => self.session_lost(index, exchange, session),
             Body::Refused(status) if kind == ExchangeKind::GetStream => {
                 self.tell(|_| format!("client {index}: the GET stream is refused with {status}"));
                 self.http(index).get_stream = None;
@@ -284,11 +287,11 @@ impl Simulation {
         }
     }
 
-    fn session_lost(&mut self, index: usize, exchange: ExchangeId) {
+    fn session_lost(&mut self, index: usize, exchange: ExchangeId, lost: Option<u64>) {
         let http = self.http(index);
-        http.session = None;
-        let get_stream = http.get_stream.take().and_then(|stream| stream.connection);
-        self.drop_connection(get_stream);
+        http.session.take_if(|session| Some(*session) == lost);
+        let get_stream = http.get_stream.take_if(|stream| stream.session == lost);
+        self.drop_connection(get_stream.and_then(|stream| stream.connection));
         self.ended(index, exchange, TransportError::SessionLost);
     }
 

@@ -341,7 +341,7 @@ impl Simulation {
                 }
                 self.pump_readers(id);
             }
-            Ok(Err(AttachOutcome::Gone { .. })) => {
+            Ok(Err(AttachOutcome::Gone { request: Some(_) })) => {
                 let client = self.network.get(connection).client;
                 self.log_overrun(client);
                 self.respond_empty(connection, 400);
@@ -380,7 +380,7 @@ impl Simulation {
                 }
                 Ok(ReadOutcome::Nothing) => return true,
                 ended => {
-                    if matches!(ended, Ok(ReadOutcome::Gone { .. })) {
+                    if matches!(ended, Ok(ReadOutcome::Gone { request: Some(_) })) {
                         let client = self.network.get(connection).client;
                         self.log_overrun(client);
                     }
