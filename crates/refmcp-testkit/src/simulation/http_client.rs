@@ -176,7 +176,8 @@ impl Simulation {
             resumed.connection = Some(connection);
         }
         let (client, after) = (self.clients[index].number, position.map(|(_, seq)| seq));
-        self.record(Event::Resumed { client, stream: exchange.0, after });
+        let stream = history_stream(exchange, session);
+        self.record(Event::Resumed { client, stream, after });
     }
 
     pub(super) fn http_arrival(&mut self, index: usize, connection: ConnectionId, payload: Payload) {
@@ -241,7 +242,8 @@ impl Simulation {
     /// Hands a message on; with its response, an exchange is over.
     fn receive(&mut self, index: usize, exchange: ExchangeId, seq: Option<u64>, message: &[u8]) {
         let now = self.time();
-        self.record_received(index, Some(exchange.0), seq, message);
+        let session = self.exchange_mut(index, exchange).and_then(|open| open.session);
+        self.record_received(index, Some(history_stream(exchange, session)), seq, message);
         let from = (exchange.0 != GET_STREAM).then_some(exchange);
         if from.is_some() && response_id(message) == Some(exchange.0) {
             self.close_exchange(index, exchange);
@@ -371,4 +373,9 @@ impl Simulation {
             self.drop_connection(open.connection);
         }
     }
+}
+
+/// The number of a stream in the history. Each session has a GET stream of its own.
+fn history_stream(exchange: ExchangeId, session: Option<u64>) -> u64 {
+    if exchange.0 == GET_STREAM { u64::MAX - session.unwrap_or(0) } else { exchange.0 }
 }
