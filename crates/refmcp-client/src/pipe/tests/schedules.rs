@@ -78,7 +78,7 @@ fn all_messages_are_written_in_the_order_of_their_sender() {
                     if let Some(ready) = outbox.ready() {
                         ready.await;
                     }
-                    outbox.send(message(sender, number));
+                    outbox.send(message(sender, number), false);
                     step().await;
                 }
                 senders.set(senders.get() - 1);
@@ -126,7 +126,7 @@ fn senders_do_not_wait_for_a_pipe_that_broke_or_was_shut() {
                     if let Some(ready) = outbox.ready() {
                         ready.await;
                     }
-                    outbox.send(message(sender, number));
+                    outbox.send(message(sender, number), false);
                 }
             });
         }

@@ -50,7 +50,7 @@ async fn read(stream: Arc<ResponseStream>, received: Received) {
 #[test]
 fn readers_that_take_over_get_every_message_once() {
     explore(SEEDS, |schedule| {
-        let stream = ResponseStream::new(ExchangeId(1), 1_000);
+        let stream = stream_of(ExchangeId(1), 1_000);
         let received = Received::default();
         write(schedule, &stream);
         for _ in 0..2 {
@@ -73,7 +73,7 @@ fn readers_that_take_over_get_every_message_once() {
 #[test]
 fn waiters_hear_of_the_end_and_of_detaching() {
     explore(SEEDS, |schedule| {
-        let stream = ResponseStream::new(ExchangeId(1), 1_000);
+        let stream = stream_of(ExchangeId(1), 1_000);
         let (first, numbered) = (stream.clone(), stream.clone());
         schedule.task("first response", async move { assert!(first.first_response().await.is_none()) });
         schedule.task("log number", async move { assert_eq!(numbered.log_number().await, None) });
@@ -133,7 +133,7 @@ async fn read_log(stream: Arc<ResponseStream>, log: SessionLog, received: Receiv
 #[test]
 fn the_log_gets_every_message_once_and_in_order() {
     explore(SEEDS, |schedule| {
-        let stream = ResponseStream::new(ExchangeId(1), 1_000);
+        let stream = stream_of(ExchangeId(1), 1_000);
         let received = Received::default();
         write(schedule, &stream);
         let (attaching, reading, detaching) = (stream.clone(), stream.clone(), stream.clone());
@@ -163,7 +163,7 @@ fn the_log_gets_every_message_once_and_in_order() {
 #[test]
 fn a_message_waits_for_its_gate_and_the_others_for_it() {
     explore(SEEDS, |schedule| {
-        let stream = ResponseStream::new(ExchangeId(1), 1_000);
+        let stream = stream_of(ExchangeId(1), 1_000);
         let received = Received::default();
         let (closed, gate) = Gate::new();
         let fails = schedule.below(2) == 0;
