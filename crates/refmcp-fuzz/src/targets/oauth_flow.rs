@@ -1,5 +1,5 @@
-//! The authorization flow of a client among hostile servers: it ends, sends secrets to no other server than theirs, and
-//! tells no secret.
+//! The authorization flow of a client among hostile servers: it ends, sends secrets by POST alone, over TLS or to this
+//! machine, and never in a URI.
 
 use axum::body::Bytes;
 use axum::http::{HeaderValue, Request, Response, StatusCode, Uri, header};
