@@ -3,6 +3,7 @@
 //! - [`interop`]: foreign clients against our server, our command line against foreign servers.
 //! - [`conformance`]: the official conformance suite.
 //! - [`mod@bench`]: our server and client beside others.
+//! - [`soak`]: our server under good and hostile load.
 //! - [`shell`], [`Build`], [`Tally`]: running commands, the built programs, counted results.
 
 #![allow(clippy::print_stdout, reason = "the output of a command line program")]
@@ -20,6 +21,7 @@ mod parallel;
 mod revisions;
 mod server;
 pub mod shell;
+pub mod soak;
 mod tally;
 
 pub use build::{Build, PACKAGES};

@@ -37,6 +37,18 @@ impl Server {
         Self::listen(command, log, 0, |line| address(line, transport))
     }
 
+    /// Starts it on a free port; `url` is the first line that it prints.
+    pub(crate) fn start_with_banner(program: &Path, arguments: &[&str], log: &Path) -> Result<Self> {
+        let mut command = Command::new(program);
+        command.args(["serve", "--port", "0"]).args(arguments);
+        Self::listen(command, log, 0, |line| Some(line.to_owned()))
+    }
+
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Starts a relay in front of it, which writes down what passes.
     pub(crate) fn relay(&self, program: &Path, trace: &Path, log: &Path) -> Result<Self> {
         let mut command = Command::new(program);

@@ -20,7 +20,7 @@ mod transcripts;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use refmcp_runners::{Build, Tally, bench, conformance, interop, shell};
+use refmcp_runners::{Build, Tally, bench, conformance, interop, shell, soak};
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
@@ -28,7 +28,7 @@ usage: cargo xtask COMMAND
   quick                 what most changes break first: tidy, rustfmt, and clippy and tests of refmcp-proto, refmcp-server
                         and refmcp-reference, with the transcripts and the reference page
   test [FILTER]         everything a change must pass: tidy, lint, the Rust tests, the release build, readme,
-                        interop, conformance; with FILTER only the Rust tests whose name contains it. Programs that
+                        interop, conformance, a short soak; with FILTER only the Rust tests whose name contains it. Programs that
                         the Rust tests run, nginx and HAProxy, are installed where they are missing, as root on Debian
   tidy                  what the architecture promises: dependencies, dates, names, sizes, words, licences
   lint                  rustfmt, clippy and rustdoc, warnings denied
@@ -62,6 +62,9 @@ usage: cargo xtask COMMAND
                         feeds the same targets a bounded number of inputs
   fuzz --minimize [TARGET]
                         adds the new inputs that reach more code to the corpora
+  soak MINUTES [--strict] [--update]
+                        our server under good and hostile load: memory, answers, and that all is as before afterwards. With
+                        --strict a high latency fails too; --update draws docs/soak.svg
   deny                  cargo-deny on licences, bans and sources; installs cargo-deny under target/ when absent
 
 `interop` and `conformance` build the working tree with the profile fast-release, the release profile without
@@ -100,6 +103,7 @@ fn dispatch(args: &[&str]) -> Result<ExitCode> {
         ["rules-page", "--update"] => rules_page::run(transcripts::Mode::Update)?,
         ["conformance"] => return Ok(summary(conformance::run(&Build::of_tree()?)?)),
         ["simulate", rest @ ..] => simulate::run(rest)?,
+        ["soak", rest @ ..] => return Ok(summary(soak::run(rest)?)),
         ["bench", rest @ ..] => bench::run(rest)?,
         ["fuzz", arguments @ ..] => fuzz::run(arguments)?,
         ["deny"] => deny::run()?,
