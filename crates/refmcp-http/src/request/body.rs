@@ -1,16 +1,15 @@
 //! The body of a request: its content type, its limits, and what becomes of one that is not wanted.
 
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, ready};
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody, to_bytes};
 use axum::http::{HeaderMap, StatusCode, header};
 use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::{Frame, SizeHint};
+use http_body_util::BodyExt;
 use refmcp_server::transport::{MemoryAccount, MemoryReservation, NoMemory};
 
 use crate::access::caller::Caller;
@@ -65,39 +64,40 @@ pub(crate) struct HeldBody {
     _reserved: Option<MemoryReservation>,
 }
 
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
-
-/// A body that reserves memory for what was read of it.
-struct CountedBody<'a> {
-    body: Body,
-    reserved: Option<&'a mut MemoryReservation>,
+/// Why a body was not read.
+#[derive(Debug)]
+enum BodyFault {
+    TooLong,
+    NoMemory(NoMemory),
+    BrokenOff,
 }
 
-impl HttpBody for CountedBody<'_> {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        if let (Some(Ok(frame)), Some(reserved)) = (&frame, &mut self.reserved) {
-            let bytes = frame.data_ref().map_or(0, Bytes::len);
-            if let Err(fault) = reserved.try_grow(bytes) {
-                return Poll::Ready(Some(Err(fault.into())));
-            }
+/// Reads a body of at most so many bytes. Frames are joined as they come: each keeps a buffer, and a client can send one for
+/// every byte.
+async fn join(
+    mut body: Body,
+    most: usize,
+    mut reserved: Option<&mut MemoryReservation>,
+) -> Result<Bytes, BodyFault> {
+    let (mut first, mut joined) = (Bytes::new(), Vec::new());
+    while let Some(frame) = body.frame().await {
+        // Trailers are passed over.
+        let Ok(data) = frame.map_err(|_| BodyFault::BrokenOff)?.into_data() else { continue };
+        if first.len() + joined.len() + data.len() > most {
+            return Err(BodyFault::TooLong);
         }
-        Poll::Ready(frame.map(|frame| frame.map_err(BoxError::from)))
+        if let Some(reserved) = &mut reserved {
+            reserved.try_grow(data.len()).map_err(BodyFault::NoMemory)?;
+        }
+        // Most bodies are one frame, which is not copied.
+        if first.is_empty() && joined.is_empty() {
+            first = data;
+        } else {
+            joined.extend_from_slice(&std::mem::take(&mut first));
+            joined.extend_from_slice(&data);
+        }
     }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
+    Ok(if joined.is_empty() { first } else { joined.into() })
 }
 
 /// Reads a whole body of at most so many bytes.
@@ -119,8 +119,7 @@ pub(crate) async fn read(
     let is_short = body.size_hint().upper().is_some_and(|length| length <= SHORT);
     let mut reserved = (!is_short).then(|| memory.reservation());
     let read = {
-        let counted = CountedBody { body, reserved: reserved.as_mut() };
-        let mut reading = pin!(Limited::new(counted, most).collect());
+        let mut reading = pin!(join(body, most, reserved.as_mut()));
         // Most bodies arrive together with their heads; those need no timer.
         match poll_fn(|context| Poll::Ready(reading.as_mut().poll(context))).await {
             Poll::Ready(read) => Ok(read),
@@ -128,19 +127,57 @@ pub(crate) async fn read(
         }
     };
     match read {
-        Ok(Ok(collected)) => {
-            let bytes = collected.to_bytes();
+        Ok(Ok(bytes)) => {
             endpoint.metrics.received.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             Ok(HeldBody { bytes, _reserved: reserved })
         }
-        Ok(Err(fault)) if fault.is::<LengthLimitError>() => Err(too_long()),
-        Ok(Err(fault)) => Err(match fault.downcast_ref::<NoMemory>() {
-            Some(fault) => Refusal::no_memory(*fault).and_close(),
-            None => Refusal::bad_request(Reason::BodySize, "the body broke off").and_close(),
-        }),
+        Ok(Err(BodyFault::TooLong)) => Err(too_long()),
+        Ok(Err(BodyFault::NoMemory(fault))) => Err(Refusal::no_memory(fault).and_close()),
+        Ok(Err(BodyFault::BrokenOff)) => {
+            Err(Refusal::bad_request(Reason::BodySize, "the body broke off").and_close())
+        }
         Err(_) => {
             let why = "the body took too long";
             Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, Reason::BodyTimeout, why).and_close())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::Arc;
+
+    use futures_util::{StreamExt, stream};
+
+    use super::*;
+
+    struct Buffer(Arc<()>);
+
+    impl AsRef<[u8]> for Buffer {
+        fn as_ref(&self) -> &[u8] {
+            b"x"
+        }
+    }
+
+    #[tokio::test]
+    async fn frames_are_not_kept_until_the_body_is_whole() {
+        let buffers = Arc::new(());
+        let counted = buffers.clone();
+        let frames = stream::iter(0..1000).map(move |_| {
+            assert!(Arc::strong_count(&counted) < 5, "{}", Arc::strong_count(&counted));
+            Ok::<_, Infallible>(Bytes::from_owner(Buffer(counted.clone())))
+        });
+        let read = join(Body::from_stream(frames), 1000, None).await.unwrap();
+        assert_eq!(read, vec![b'x'; 1000]);
+        assert_eq!(Arc::strong_count(&buffers), 1);
+    }
+
+    #[tokio::test]
+    async fn a_body_has_a_limit_and_one_frame_is_not_copied() {
+        let whole = Bytes::from(vec![b'x'; 100]);
+        let read = join(Body::from(whole.clone()), 100, None).await.unwrap();
+        assert_eq!(read.as_ptr(), whole.as_ptr());
+        assert!(matches!(join(Body::from(whole), 99, None).await, Err(BodyFault::TooLong)));
     }
 }
