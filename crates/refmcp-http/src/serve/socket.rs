@@ -22,6 +22,9 @@ const DRAIN: (Duration, u64) = (Duration::from_secs(1), 16 << 20);
 /// Bytes of a head for which no memory is reserved.
 const SHORT_HEAD: usize = 8 << 10;
 
+/// Bytes that are read at once: fewer than fill hyper's buffer, which would grow and never shrink.
+const READ: u64 = (8 << 10) - 1;
+
 /// Bytes that are worth joining before they are written.
 const JOINED: usize = 1024;
 
@@ -150,7 +153,7 @@ impl<S: Socket> AsyncRead for ClientSocket<S> {
     ) -> Poll<io::Result<()>> {
         if self.prefix.is_empty() {
             let before = buffer.filled().len();
-            let read = self.stream()?.poll_read(context, buffer);
+            let read = Pin::new(&mut self.stream()?.take(READ)).poll_read(context, buffer);
             let bytes = buffer.filled().len() - before;
             if bytes > 0 {
                 self.state.0.head_begun.store(true, Ordering::Relaxed);
@@ -238,6 +241,15 @@ mod tests {
         far.write_all(&vec![b'h'; 60 << 10]).await.unwrap();
         let fault = socket.read_exact(&mut vec![0; 60 << 10]).await.unwrap_err();
         assert_eq!(fault.kind(), io::ErrorKind::QuotaExceeded);
+    }
+
+    #[tokio::test]
+    async fn little_is_read_at_once() {
+        let (near, mut far) = tokio::io::duplex(100 << 10);
+        let mut socket =
+            ClientSocket::new(near, Bytes::new(), Duration::from_secs(5), SocketState::default(), &account());
+        far.write_all(&[b'x'; 20 << 10]).await.unwrap();
+        assert_eq!(socket.read(&mut vec![0; 64 << 10]).await.unwrap() as u64, READ);
     }
 
     #[test]
