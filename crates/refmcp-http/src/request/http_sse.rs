@@ -34,7 +34,7 @@ pub(crate) async fn open(
     connection.transport = "http+sse";
     connection.memory = Some(endpoint.memory.session(&caller));
     let driver = endpoint.open_driver(&caller.observed, connection);
-    let session = endpoint.open_session(SessionTransport::HttpSse, &caller, driver.clone()).await?;
+    let session = endpoint.open_session(SessionTransport::HttpSse, &caller, driver.clone(), 0).await?;
     // The session ends with its stream, also if opening that fails.
     let end = EndSessionOnDrop { endpoint: endpoint.clone(), id: session.id.clone() };
     let guards = (counted, driver.add_reader(), end);

@@ -46,7 +46,9 @@ pub(crate) async fn post(
             drop(body);
             Box::pin(exchange.response(endpoint, &caller)).await
         }
-        Step::Open(driver, response) => open_session(endpoint, &caller, driver, response).await,
+        Step::Open(driver, response) => {
+            open_session(endpoint, &caller, driver, response, body.bytes.len()).await
+        }
     }
 }
 
@@ -317,8 +319,9 @@ async fn open_session(
     caller: &Caller,
     driver: SessionDriver,
     mut response: Response,
+    client_bytes: usize,
 ) -> Result<Response, Refusal> {
-    let session = endpoint.open_session(SessionTransport::Streamable, caller, driver).await?;
+    let session = endpoint.open_session(SessionTransport::Streamable, caller, driver, client_bytes).await?;
     if let Ok(id) = HeaderValue::try_from(session.id.reveal()) {
         response.headers_mut().insert(headers::SESSION_ID, id);
     }

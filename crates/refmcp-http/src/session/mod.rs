@@ -74,6 +74,15 @@ pub(crate) enum SessionTransport {
 /// What a session costs besides what is reserved for it.
 const SESSION_BYTES: usize = 2 << 10;
 
+/// Bytes of what a client says of itself for which no more is reserved, and what each byte more costs: JSON is kept parsed.
+const SHORT_CLIENT: usize = 1 << 10;
+const PARSED: usize = 4;
+
+/// What a session costs whose client says so much of itself.
+fn session_bytes(client_bytes: usize) -> usize {
+    SESSION_BYTES + client_bytes.saturating_sub(SHORT_CLIENT) * PARSED
+}
+
 /// Milliseconds after which a silent session frees memory.
 const SHRINK_AFTER: u64 = 1000;
 
@@ -303,17 +312,18 @@ impl EndpointState {
         Ok(SessionPlace { sessions, id: id.clone() })
     }
 
-    /// Opens a session, unless there are too many.
+    /// Opens a session, unless there are too many. `client_bytes` is the length of what the client says of itself.
     pub(crate) async fn open_session(
         &self,
         transport: SessionTransport,
         caller: &Caller,
         driver: SessionDriver,
+        client_bytes: usize,
     ) -> Result<Arc<HttpSession>, Refusal> {
         self.check_running()?;
         let id = SessionId::new(random_text()?);
         let _place = self.take_place(caller, &id)?;
-        let memory = driver.memory().reserve(SESSION_BYTES).map_err(Refusal::no_memory)?;
+        let memory = driver.memory().reserve(session_bytes(client_bytes)).map_err(Refusal::no_memory)?;
         let (backplane, is_shared) = (&self.sessions.backplane, self.sessions.is_shared);
         let rules = driver.session_rules();
         let resumable = transport == SessionTransport::Streamable

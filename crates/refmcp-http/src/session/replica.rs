@@ -18,7 +18,7 @@ use crate::request::http_sse::session_id;
 use crate::routes::{Route, Target};
 use crate::session::driver::SessionDriver;
 use crate::session::shared::{SharedSession, StoredFacts, with_receipts};
-use crate::session::{HttpSession, SESSION_BYTES, SessionTransport, Sessions, too_many_sessions};
+use crate::session::{HttpSession, SessionTransport, Sessions, session_bytes, too_many_sessions};
 
 impl EndpointState {
     /// Serves a request whose session other replicas may have changed, and answers it once they can see what it changed.
@@ -89,7 +89,7 @@ impl EndpointState {
         self.check_running()?;
         let _place = self.take_place(caller, &id)?;
         let account = self.memory.session(caller);
-        let memory = account.reserve(SESSION_BYTES).map_err(Refusal::no_memory)?;
+        let memory = account.reserve(session_bytes(record.facts.len())).map_err(Refusal::no_memory)?;
         let backplane = &self.sessions.backplane;
         let (epoch, version, stored) = loop {
             let mut stored = StoredFacts::read(&record)?;

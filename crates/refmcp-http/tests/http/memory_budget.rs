@@ -11,7 +11,7 @@ use tokio::net::{TcpSocket, TcpStream};
 
 use crate::http2::Peer;
 use crate::support::websocket_frames::{RawSocket, frame};
-use crate::support::{Client, STATELESS, Site, with_meta};
+use crate::support::{Client, STATELESS, Site, initialize_params, request, with_meta};
 
 const BUDGET: usize = 8 << 20;
 
@@ -131,6 +131,23 @@ async fn responses_that_are_not_read_over_http2() {
     peer.is_served().await;
     drop((peer, kept));
     until_given_back(&site).await;
+}
+
+#[tokio::test]
+async fn what_clients_say_of_themselves() {
+    let site = site().await;
+    let mut params = initialize_params("2025-11-25");
+    params["capabilities"] = json!({ "experimental": { "large": { "text": "x".repeat(64 << 10) } } });
+    let (mut opened, mut refused) = (0, 0);
+    for _ in 0..40 {
+        match site.post(&[], &request("initialize", params.clone())).await.status {
+            200 => opened += 1,
+            503 => refused += 1,
+            other => panic!("{other}"),
+        }
+    }
+    assert!(opened >= 2 && refused >= 10, "{opened} {refused}");
+    assert!(holds(&site).await > BUDGET as f64 / 2.0);
 }
 
 #[tokio::test]
