@@ -252,7 +252,7 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
             tokio::select! {
                 // The work first: when it is cancelled it may tidy up within this one turn.
                 biased;
-                outcome = work => handle.finish(call, outcome).await,
+                outcome = work => handle.finish(call, outcome),
                 () = cancel.cancelled() => {}
             }
         });

@@ -165,9 +165,9 @@ impl EngineHandle {
         seen
     }
 
-    /// A call that ran as a task has ended.
-    pub(crate) async fn finish(&self, call: CallId, outcome: HandlerOutcome) {
-        self.has_room().await;
+    /// A call that ran as a task has ended. It does not wait for a slow peer: memory is reserved for what is in the queue,
+    /// and not for what waits.
+    pub(crate) fn finish(&self, call: CallId, outcome: HandlerOutcome) {
         if let Some(driver) = self.0.upgrade() {
             driver.finish(call, outcome);
         }

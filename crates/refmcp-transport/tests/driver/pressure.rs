@@ -57,6 +57,24 @@ async fn calls_that_wait_for_room_get_it_once_all_is_written() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn results_of_calls_that_have_ended_are_counted() {
+    let mut peer = Peer::of_width(4096).await;
+    for id in 0..10 {
+        peer.call(id, "wait", json!({ "bytes": 500_000 })).await;
+    }
+    idle().await;
+    peer.gate.open.add_permits(10);
+    idle().await;
+    let held = peer.memory.held();
+    assert!(held > 4_900_000, "{held}");
+    for _ in 0..10 {
+        assert!(peer.read().await.unwrap()["result"].is_object());
+    }
+    idle().await;
+    assert_eq!(peer.memory.held(), 0);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn calls_that_talk_on_other_threads_wait_as_well() {
     // Wide enough for all three calls: once the first has filled the queue, no more is read.

@@ -97,7 +97,7 @@ async fn run(call: Dispatch, params: Value, handle: EngineHandle, gate: Arc<Gate
             gate.begun.fetch_add(1, Ordering::SeqCst);
             let _leaving = Leaving(gate.clone());
             gate.open.acquire().await.unwrap().forget();
-            "waited".to_owned()
+            format!("waited{}", "x".repeat(number("bytes")))
         }
         "spin" => {
             gate.begun.fetch_add(1, Ordering::SeqCst);
@@ -132,6 +132,7 @@ pub(crate) struct Peer {
     pub(crate) hub: ChangeSender,
     pub(crate) driven: JoinHandle<io::Result<ConnectionEnd>>,
     pub(crate) handle: EngineHandle,
+    pub(crate) memory: MemoryBudget,
 }
 
 impl Peer {
@@ -152,13 +153,15 @@ impl Peer {
         let gate = script.gate.clone();
         let pipe = (LineReader::new(read, 1 << 20), LineWriter::new(write));
         let (feed, grace) = (Some(hub.subscribe()), Duration::from_secs(10));
-        let memory = memory.account();
-        let options = DriverOptions { feed, grace, handlers, memory, ..DriverOptions::default() };
+        let account = memory.account();
+        let memory = memory.clone();
+        let options = DriverOptions { feed, grace, handlers, memory: account, ..DriverOptions::default() };
         let driver = Driver::new(pipe, engine, script, options);
         let (handle, stop) = (driver.handle(), CancellationToken::new());
         let driven = tokio::spawn(driver.run(stop.clone()));
         let (output, input) = split(far);
-        let mut peer = Self { input, output: BufReader::new(output), stop, gate, hub, driven, handle };
+        let mut peer =
+            Self { input, output: BufReader::new(output), stop, gate, hub, driven, handle, memory };
         peer.open().await;
         peer
     }
