@@ -98,6 +98,10 @@ impl<S: Socket> ClientSocket<S> {
     /// Reserves memory for a head of which so many more bytes have come.
     fn count_head(&mut self, bytes: usize) -> io::Result<()> {
         let (head, reserved) = &mut self.head;
+        let is_new = !self.state.0.head_begun.swap(true, Ordering::Relaxed);
+        if is_new {
+            *head = 0;
+        }
         if self.state.0.in_request.load(Ordering::Relaxed) {
             *head = 0;
         } else {
@@ -156,7 +160,6 @@ impl<S: Socket> AsyncRead for ClientSocket<S> {
             let read = Pin::new(&mut self.stream()?.take(READ)).poll_read(context, buffer);
             let bytes = buffer.filled().len() - before;
             if bytes > 0 {
-                self.state.0.head_begun.store(true, Ordering::Relaxed);
                 self.count_head(bytes)?;
             }
             return read;
@@ -241,6 +244,21 @@ mod tests {
         far.write_all(&vec![b'h'; 60 << 10]).await.unwrap();
         let fault = socket.read_exact(&mut vec![0; 60 << 10]).await.unwrap_err();
         assert_eq!(fault.kind(), io::ErrorKind::QuotaExceeded);
+    }
+
+    #[tokio::test]
+    async fn each_head_is_counted_anew() {
+        let (near, mut far) = tokio::io::duplex(1000);
+        let (account, state) = (account(), SocketState::default());
+        let mut socket =
+            ClientSocket::new(near, Bytes::new(), Duration::from_secs(5), state.clone(), &account);
+        for _ in 0..100 {
+            far.write_all(&[b'h'; 1000]).await.unwrap();
+            socket.read_exact(&mut [0; 1000]).await.unwrap();
+            state.begin_request();
+            state.end_request();
+        }
+        assert_eq!(account.held(), 0);
     }
 
     #[tokio::test]
