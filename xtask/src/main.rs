@@ -28,7 +28,7 @@ usage: cargo xtask COMMAND
   quick                 what most changes break first: tidy, rustfmt, and clippy and tests of refmcp-proto, refmcp-server
                         and refmcp-reference, with the transcripts and the reference page
   test [FILTER]         everything a change must pass: tidy, lint, the Rust tests, the release build, readme,
-                        interop, conformance, a short soak; with FILTER only the Rust tests whose name contains it. Programs that
+                        interop, conformance; with FILTER only the Rust tests whose name contains it. Programs that
                         the Rust tests run, nginx and HAProxy, are installed where they are missing, as root on Debian
   tidy                  what the architecture promises: dependencies, dates, names, sizes, words, licences
   lint                  rustfmt, clippy and rustdoc, warnings denied
@@ -62,6 +62,7 @@ usage: cargo xtask COMMAND
                         feeds the same targets a bounded number of inputs
   fuzz --minimize [TARGET]
                         adds the new inputs that reach more code to the corpora
+  soak short            the same as below for seconds, with few clients and without a check of latency; needs Linux
   soak MINUTES [--strict] [--update]
                         our server under good and hostile load: memory, answers, and that all is as before afterwards. With
                         --strict a high latency fails too; --update draws docs/soak.svg
@@ -103,6 +104,7 @@ fn dispatch(args: &[&str]) -> Result<ExitCode> {
         ["rules-page", "--update"] => rules_page::run(transcripts::Mode::Update)?,
         ["conformance"] => return Ok(summary(conformance::run(&Build::of_tree()?)?)),
         ["simulate", rest @ ..] => simulate::run(rest)?,
+        ["soak", "short"] => return Ok(summary(soak::short(&Build::of_tree()?)?)),
         ["soak", rest @ ..] => return Ok(summary(soak::run(rest)?)),
         ["bench", rest @ ..] => bench::run(rest)?,
         ["fuzz", arguments @ ..] => fuzz::run(arguments)?,

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use refmcp_runners::{Build, Tally, conformance, interop, shell, soak};
+use refmcp_runners::{Build, Tally, conformance, interop, shell};
 
 use crate::readme::Checkout;
 use crate::rust_tests::Selection;
@@ -31,10 +31,6 @@ pub(crate) fn everything() -> Result<ExitCode> {
     let build = build.context("not run: there is no build to run against");
     steps.run_counted("interop", || interop::everything(build.as_ref().map_err(again)?));
     steps.run_counted("conformance", || conformance::run(build.as_ref().map_err(again)?));
-    // What a process uses is read from Linux.
-    if cfg!(target_os = "linux") {
-        steps.run_counted("soak", || soak::short(build.as_ref().map_err(again)?));
-    }
     Ok(steps.summary().exit_code())
 }
 

@@ -152,7 +152,9 @@ mod tests {
 
     use super::*;
 
-    struct Buffer(Arc<()>);
+    struct Buffer {
+        _counted: Arc<()>,
+    }
 
     impl AsRef<[u8]> for Buffer {
         fn as_ref(&self) -> &[u8] {
@@ -166,7 +168,7 @@ mod tests {
         let counted = buffers.clone();
         let frames = stream::iter(0..1000).map(move |_| {
             assert!(Arc::strong_count(&counted) < 5, "{}", Arc::strong_count(&counted));
-            Ok::<_, Infallible>(Bytes::from_owner(Buffer(counted.clone())))
+            Ok::<_, Infallible>(Bytes::from_owner(Buffer { _counted: counted.clone() }))
         });
         let read = join(Body::from_stream(frames), 1000, None).await.unwrap();
         assert_eq!(read, vec![b'x'; 1000]);
