@@ -50,7 +50,7 @@ pub(crate) fn upgrade(
     })?;
     let full = || Refusal::unavailable(Reason::Connections, "too many WebSockets are open", 1);
     let counted = endpoint.metrics.sockets.enter(endpoint.options.max_connections).ok_or_else(full)?;
-    let memory = caller.memory.reserve(SOCKET_BYTES).map_err(Refusal::no_memory)?;
+    let memory = caller.memory.open(SOCKET_BYTES).map_err(Refusal::no_memory)?;
     endpoint.check_running()?;
     let mut connection = caller.connection(headers::of_session(&head.headers));
     connection.transport = "websocket";

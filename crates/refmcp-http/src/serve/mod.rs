@@ -182,7 +182,7 @@ impl Endpoint {
         let full = || Refusal::unavailable(Reason::Connections, "too many connections are open", 1);
         let counted = inner.metrics.connections.enter(inner.options.max_connections).ok_or_else(full);
         let admitted =
-            counted.and_then(|counted| Ok((counted, memory.reserve(bytes).map_err(Refusal::no_memory)?)));
+            counted.and_then(|counted| Ok((counted, memory.open(bytes).map_err(Refusal::no_memory)?)));
         admitted.inspect_err(|refusal| inner.refused(client, None, None, refusal)).ok()
     }
 

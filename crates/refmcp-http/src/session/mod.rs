@@ -323,7 +323,7 @@ impl EndpointState {
         self.check_running()?;
         let id = SessionId::new(random_text()?);
         let _place = self.take_place(caller, &id)?;
-        let memory = driver.memory().reserve(session_bytes(client_bytes)).map_err(Refusal::no_memory)?;
+        let memory = driver.memory().open(session_bytes(client_bytes)).map_err(Refusal::no_memory)?;
         let (backplane, is_shared) = (&self.sessions.backplane, self.sessions.is_shared);
         let rules = driver.session_rules();
         let resumable = transport == SessionTransport::Streamable

@@ -89,7 +89,7 @@ impl EndpointState {
         self.check_running()?;
         let _place = self.take_place(caller, &id)?;
         let account = self.memory.session(caller);
-        let memory = account.reserve(session_bytes(record.facts.len())).map_err(Refusal::no_memory)?;
+        let memory = account.open(session_bytes(record.facts.len())).map_err(Refusal::no_memory)?;
         let backplane = &self.sessions.backplane;
         let (epoch, version, stored) = loop {
             let mut stored = StoredFacts::read(&record)?;

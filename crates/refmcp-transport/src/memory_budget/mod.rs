@@ -2,8 +2,9 @@
 //!
 //! Holders reserve bytes in an account: that of a connection, of a session, or of a client with several of them. An account
 //! may hold as much as is free in the whole budget (dynamic thresholds, as switches share their buffers). So one greedy
-//! peer gets a half, two get a third each, and a part of the same size always stays free: the greediest peer is refused
-//! first, and one that holds little is served while others are refused.
+//! peer gets about a half, two get a third each, and a part of the same size always stays free: the greediest peer is
+//! refused first. The last sixteenth is for accounts that hold little: a crowd of peers that each hold their share does not
+//! keep a modest one from being served.
 
 mod machine;
 
@@ -18,13 +19,13 @@ use bytes::Bytes;
 /// ```
 /// use refmcp_transport::memory_budget::{MemoryBudget, NoMemory};
 ///
-/// let budget = MemoryBudget::new(1000);
+/// let budget = MemoryBudget::new(1600);
 /// let (greedy, modest) = (budget.account(), budget.account());
-/// let half = greedy.reserve(500).unwrap();
+/// let share = greedy.reserve(750).unwrap();
 /// assert_eq!(greedy.reserve(1).err(), Some(NoMemory::Share));
 /// let little = modest.reserve(100).unwrap();
-/// assert_eq!(budget.held(), 600);
-/// drop((half, little));
+/// assert_eq!(budget.held(), 850);
+/// drop((share, little));
 /// assert_eq!(budget.held(), 0);
 /// ```
 #[derive(Clone)]
@@ -125,7 +126,20 @@ impl Default for MemoryBudget {
     }
 }
 
+/// The most that an account holds little with.
+const LITTLE: usize = 64 << 10;
+
 impl Total {
+    /// What is left to accounts that hold little.
+    fn spare(&self) -> usize {
+        self.limit / 16
+    }
+
+    /// What an account may hold at the most of which the share does not matter.
+    fn little(&self) -> usize {
+        LITTLE.min(self.limit / 256)
+    }
+
     /// Takes bytes; gives what was free before.
     fn take(&self, bytes: usize) -> Option<usize> {
         let before = self.held.fetch_add(bytes, Ordering::Relaxed);
@@ -164,6 +178,20 @@ impl MemoryAccount {
     pub fn has_room(&self, bytes: usize) -> bool {
         let free = self.0.total.limit.saturating_sub(self.0.total.held.load(Ordering::Relaxed));
         bytes <= free && self.lineage().all(|account| account.0.fits(account.held(), bytes, free))
+    }
+
+    /// Holds bytes for something new, such as a connection, which leaves alone what is for accounts that hold little.
+    ///
+    /// # Errors
+    /// There is no room for them.
+    pub fn open(&self, bytes: usize) -> Result<MemoryReservation, NoMemory> {
+        let total = &self.0.total;
+        let held = total.held.load(Ordering::Relaxed);
+        if held.saturating_add(bytes) > total.limit - total.spare() {
+            total.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(NoMemory::Total);
+        }
+        self.reserve(bytes)
     }
 
     /// Holds bytes.
@@ -232,8 +260,14 @@ impl MemoryAccount {
 }
 
 impl Account {
+    /// Whether so many more bytes fit beside those that are held, where so many are free in all.
     fn fits(&self, held: usize, bytes: usize, free: usize) -> bool {
-        held.saturating_add(bytes) <= self.limit.unwrap_or(free)
+        let wanted = held.saturating_add(bytes);
+        let free = free.saturating_sub(self.total.spare());
+        match self.limit {
+            Some(limit) => wanted <= limit && bytes <= free,
+            None => wanted <= free.max(self.total.little()),
+        }
     }
 
     fn give(&self, bytes: usize) {

@@ -11,9 +11,9 @@ fn fill(account: &MemoryAccount) -> MemoryReservation {
 
 #[test]
 fn greedy_accounts_get_equal_shares_and_leave_one_free() {
-    let budget = MemoryBudget::new(12_000);
+    let budget = MemoryBudget::new(12_800);
     let one = fill(&budget.account());
-    assert_eq!(one.bytes(), 6_000, "a half");
+    assert_eq!(one.bytes(), 6_000, "a half, without the spare part");
     let two = fill(&budget.account());
     assert_eq!(two.bytes(), 3_000, "as much as it leaves free");
     assert_eq!(budget.held(), 9_000);
@@ -32,13 +32,27 @@ fn greedy_accounts_get_equal_shares_and_leave_one_free() {
 
 #[test]
 fn connections_of_one_client_count_together() {
-    let budget = MemoryBudget::new(1_000);
+    let budget = MemoryBudget::new(1_600);
     let client = budget.account();
     let held: Vec<_> = (0..5).map(|_| fill(&client.child())).collect();
-    assert_eq!(client.held(), 500);
-    assert_eq!(held.iter().map(MemoryReservation::bytes).sum::<usize>(), 500);
+    assert_eq!(client.held(), 750);
+    assert_eq!(held.iter().map(MemoryReservation::bytes).sum::<usize>(), 750);
     assert!(!client.child().has_room(1));
-    assert!(budget.account().has_room(500) && !budget.account().has_room(501));
+    assert!(budget.account().has_room(750) && !budget.account().has_room(751));
+}
+
+#[test]
+fn accounts_that_hold_little_have_a_part_that_others_leave_alone() {
+    let budget = MemoryBudget::new(1 << 20);
+    let (modest, log) = (budget.account(), budget.account_with_limit(1 << 20));
+    let log = fill(&log);
+    let crowd: Vec<_> = std::iter::from_fn(|| budget.account().open(1 << 10).ok()).collect();
+    assert_eq!(budget.held(), 15 << 16, "the last sixteenth is free: {} {}", log.bytes(), crowd.len());
+    let little = modest.reserve(4 << 10).unwrap();
+    assert_eq!(modest.reserve(1).err(), Some(NoMemory::Share), "it is for those that hold little");
+    assert!(budget.account().reserve(4 << 10).is_ok());
+    drop((log, crowd, little));
+    assert_eq!(budget.held(), 0);
 }
 
 #[test]
@@ -47,6 +61,7 @@ fn an_account_with_a_limit_ignores_its_share() {
     let log = budget.account_with_limit(900);
     assert_eq!(fill(&log).bytes(), 900);
     let log = log.reserve(900).unwrap();
+    assert_eq!(log.account().reserve(1).err(), Some(NoMemory::Share));
     assert_eq!(budget.account().reserve(101).err(), Some(NoMemory::Total));
     drop(log);
     assert_eq!(budget.held(), 0);
@@ -63,7 +78,7 @@ fn what_is_refused_leaves_no_trace() {
     assert_eq!((child.held(), client.held(), budget.held()), (0, 0, 150));
     held.shrink(1_000);
     assert_eq!((held.bytes(), budget.held()), (0, 0));
-    assert!(held.try_resize(50).is_ok() && held.try_resize(51).is_err() && held.try_resize(20).is_ok());
+    assert!(held.try_resize(47).is_ok() && held.try_resize(48).is_err() && held.try_resize(20).is_ok());
     assert_eq!(budget.held(), 20);
 }
 
