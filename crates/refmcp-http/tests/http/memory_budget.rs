@@ -137,9 +137,9 @@ async fn responses_that_are_not_read_over_http2() {
 async fn what_clients_say_of_themselves() {
     let site = site().await;
     let mut params = initialize_params("2025-11-25");
-    params["capabilities"] = json!({ "experimental": { "large": { "text": "x".repeat(64 << 10) } } });
+    params["capabilities"] = json!({ "experimental": { "large": { "text": "x".repeat(40 << 10) } } });
     let (mut opened, mut refused) = (0, 0);
-    for _ in 0..40 {
+    for _ in 0..100 {
         match site.post(&[], &request("initialize", params.clone())).await.status {
             200 => opened += 1,
             503 => refused += 1,
