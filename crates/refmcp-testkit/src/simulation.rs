@@ -3,7 +3,7 @@
 //!
 //! The network delays, reorders between streams and cuts at any byte; clients cancel, connect again while the old
 //! connection lives, read slowly, refuse input; the server restarts, with its sessions or without. What happens is a
-//! [history](crate::history), whose invariants are checked. Nothing runs beside it, so a seed always does the same.
+//! [`history`], whose invariants are checked. Nothing runs beside it, so a seed always does the same.
 //!
 //! ```
 //! let summary = refmcp_testkit::simulation::run(0..20).unwrap();
