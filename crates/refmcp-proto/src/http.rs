@@ -141,6 +141,10 @@ pub fn route_post<'a>(
     }
     let message = match body {
         Incoming::One(message) => message,
+        Incoming::Batch(_) if headers.is_stateless() && !headers.session => {
+            let error = RpcError::invalid_request("batches are not accepted here");
+            return Err(PostRefusal::message(&rule::RPC_10, error, "send each message on its own"));
+        }
         Incoming::Batch(messages) => {
             let has_requests = messages.iter().flatten().any(is_request);
             return Ok(PostRoute::Batch { has_requests });

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -306,7 +306,8 @@ impl ReplayState {
 }
 
 /// The [`ReplayState`] of a call, which its runs share. Nearly all calls run once and have none, which costs no allocation.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(from = "ReplayState")]
 pub struct Replay(Option<Arc<ReplayState>>);
 
 impl Replay {
@@ -334,12 +335,6 @@ impl From<ReplayState> for Replay {
 impl Serialize for Replay {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         (**self).serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Replay {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        ReplayState::deserialize(deserializer).map(Self::from)
     }
 }
 

@@ -133,6 +133,13 @@ fn batches_have_requests_or_none() {
         (format!("[7,{note}]"), "Batch { has_requests: false }"),
     ] {
         assert_eq!(outcome(headers(None), &body), expected, "{body}");
+        assert_eq!(
+            outcome(headers(Some(STATELESS)), &body),
+            expected,
+            "the session says what is wrong: {body}"
+        );
+        let alone = PostHeaders { session: false, ..headers(Some(STATELESS)) };
+        assert_eq!(outcome(alone, &body), "Message -32600", "{body}");
     }
 }
 

@@ -141,8 +141,7 @@ impl<'a> Scanner<'a> {
             Some(b't') => self.word("true")?,
             Some(b'f') => self.word("false")?,
             Some(b'n') => self.word("null")?,
-            Some(_) => return Err(self.fault(ScanErrorKind::Expected("a JSON value"))),
-            None => return Err(self.fault(ScanErrorKind::Truncated)),
+            _ => return Err(self.unexpected("a JSON value")),
         }
         Ok(self.text_from(start))
     }
@@ -152,7 +151,7 @@ impl<'a> Scanner<'a> {
         self.take(b'{', "'{'")?;
         self.enter()?;
         let first_key = self.keys.count;
-        let mut more_keys: Option<BTreeSet<Cow<'a, str>>> = None;
+        let (mut seen, mut more_keys) = (0, None::<BTreeSet<Cow<'a, str>>>);
         if self.peek() == Some(b'}') {
             self.at += 1;
         } else {
@@ -163,11 +162,15 @@ impl<'a> Scanner<'a> {
                     Some(plain) => Cow::Borrowed(plain),
                     None => Cow::Owned(self.escaped_rest(start)?),
                 };
-                if self.keys.contains(first_key, &key)
-                    || more_keys.as_ref().is_some_and(|more| more.contains(&key))
+                // Most keys have a bit of their own, and need no comparison.
+                let bit = key_bit(&key);
+                if seen & bit != 0
+                    && (self.keys.contains(first_key, &key)
+                        || more_keys.as_ref().is_some_and(|more| more.contains(&key)))
                 {
                     return Err(fault(start - 1, ScanErrorKind::DuplicateKey(super::excerpt(&key))));
                 }
+                seen |= bit;
                 match key {
                     Cow::Borrowed(plain) if self.keys.count - first_key < MANY_KEYS => self.keys.push(plain),
                     _ => drop(more_keys.get_or_insert_default().insert(key.clone())),
@@ -213,17 +216,9 @@ impl<'a> Scanner<'a> {
                     return Ok(());
                 }
                 Some(b'\\') => drop(self.escape()?),
-                other => return Err(self.unfinished_string(other)),
+                _ => return Err(self.unexpected("no control character in a string")),
             }
         }
-    }
-
-    #[cold]
-    fn unfinished_string(&self, next: Option<u8>) -> Box<ScanError> {
-        self.fault(match next {
-            Some(_) => ScanErrorKind::Expected("no control character in a string"),
-            None => ScanErrorKind::Truncated,
-        })
     }
 
     /// Moves over the rest of a string that has no escapes, and gives it.
@@ -245,7 +240,7 @@ impl<'a> Scanner<'a> {
             match self.byte() {
                 Some(b'"') => break,
                 Some(b'\\') => value.push(self.escape()?),
-                other => return Err(self.unfinished_string(other)),
+                _ => return Err(self.unexpected("no control character in a string")),
             }
             let plain = self.at;
             self.at += plain_length(self.rest());
@@ -334,11 +329,7 @@ impl<'a> Scanner<'a> {
     fn digits(&mut self) -> Scan<()> {
         let count = self.rest().iter().take_while(|byte| byte.is_ascii_digit()).count();
         self.at += count;
-        match (count, self.byte()) {
-            (0, None) => Err(self.fault(ScanErrorKind::Truncated)),
-            (0, Some(_)) => Err(self.fault(ScanErrorKind::Expected("a digit"))),
-            _ => Ok(()),
-        }
+        if count == 0 { Err(self.unexpected("a digit")) } else { Ok(()) }
     }
 
     fn word(&mut self, word: &'static str) -> Scan<()> {
@@ -356,29 +347,27 @@ impl<'a> Scanner<'a> {
     /// After a member or an item: is there another one?
     fn another(&mut self, close: u8, expected: &'static str) -> Scan<bool> {
         let next = self.peek();
-        match next {
-            Some(b',') => {
-                self.at += 1;
-                Ok(true)
-            }
-            Some(byte) if byte == close => {
-                self.at += 1;
-                Ok(false)
-            }
-            Some(_) => Err(self.fault(ScanErrorKind::Expected(expected))),
-            None => Err(self.fault(ScanErrorKind::Truncated)),
+        if next != Some(b',') && next != Some(close) {
+            return Err(self.unexpected(expected));
         }
+        self.at += 1;
+        Ok(next == Some(b','))
     }
 
     fn take(&mut self, wanted: u8, expected: &'static str) -> Scan<()> {
-        match self.peek() {
-            Some(byte) if byte == wanted => {
-                self.at += 1;
-                Ok(())
-            }
-            Some(_) => Err(self.fault(ScanErrorKind::Expected(expected))),
-            None => Err(self.fault(ScanErrorKind::Truncated)),
+        if self.peek() != Some(wanted) {
+            return Err(self.unexpected(expected));
         }
+        self.at += 1;
+        Ok(())
+    }
+
+    #[cold]
+    fn unexpected(&self, expected: &'static str) -> Box<ScanError> {
+        self.fault(match self.byte() {
+            Some(_) => ScanErrorKind::Expected(expected),
+            None => ScanErrorKind::Truncated,
+        })
     }
 
     fn enter(&mut self) -> Scan<()> {
@@ -405,6 +394,12 @@ impl<'a> Scanner<'a> {
 #[cold]
 fn fault(at: usize, what: ScanErrorKind) -> Box<ScanError> {
     Box::new(ScanError { at, what })
+}
+
+/// A bit that equal keys have in common, and others mostly have not.
+fn key_bit(key: &str) -> u64 {
+    let first = key.as_bytes().first().copied().unwrap_or_default();
+    1 << ((usize::from(first) + 8 * key.len()) % 64)
 }
 
 /// How many bytes from here on are plain characters of a string: no quote, backslash or control character. Eight at a time.

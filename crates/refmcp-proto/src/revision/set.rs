@@ -5,10 +5,27 @@ use std::fmt;
 use super::Revision;
 
 /// Some of the revisions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct RevisionSet(u8);
 
 impl RevisionSet {
+    /// All of them.
+    pub const ALL: Self = Self::from_letters("ABCDE");
+
+    /// None of them.
+    pub const EMPTY: Self = Self(0);
+
+    /// These and one more.
+    #[must_use]
+    pub const fn with(self, revision: Revision) -> Self {
+        Self(self.0 | 1 << revision as u8)
+    }
+
+    /// Whether a revision is in both sets.
+    pub const fn intersects(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
     /// The revisions that letters stand for: `A` is the oldest, the next letter the next one. Other characters do not compile
     /// in constants.
     pub(crate) const fn from_letters(letters: &str) -> Self {
@@ -85,5 +102,9 @@ mod tests {
         let set = RevisionSet::from_letters("BC");
         assert!(set.contains(Revision::V2025_03_26) && !set.contains(Revision::LATEST));
         assert_eq!(set.newest(), Some(Revision::V2025_06_18));
+        assert_eq!(RevisionSet::EMPTY.with(Revision::V2025_03_26).with(Revision::V2025_06_18), set);
+        assert!(
+            set.intersects(RevisionSet::ALL) && !set.intersects(RevisionSet::EMPTY.with(Revision::LATEST))
+        );
     }
 }

@@ -35,6 +35,8 @@ rules! {
         "Content is one block or several.";
     SAMP_10 "SAMP-10" Should Client ABCDE "client/sampling#user-interaction-model"
         "People can review prompts and samples, and rates are limited.";
+    SAMP_11 "SAMP-11" Must Both ABC "client/sampling#messages"
+        "Content is one block of a kind that the revision knows.";
 
     ELIC_01 "ELIC-01" Must Client CDE "client/elicitation#capabilities"
         "A client that asks its user declares elicitation with its modes; an empty one means forms.";

@@ -26,6 +26,10 @@ rules! {
         "initialize is not cancelled.";
     LIFE_12 "LIFE-12" Should Client ABCD "basic/lifecycle#shutdown"
         "A client ends a session by closing the pipe, then by signals; over HTTP it deletes the session.";
+    LIFE_13 "LIFE-13" Must Server ABCD "basic/lifecycle#initialization"
+        "The answer to initialize has protocolVersion, capabilities and serverInfo.";
+    LIFE_14 "LIFE-14" Should Both AB "basic/lifecycle#operation"
+        "Parties speak the agreed revision and use what was declared.";
 
     STATE_01 "STATE-01" Must Server E "basic#statelessness"
         "Nothing about a client is inferred from its earlier requests.";
@@ -59,6 +63,8 @@ rules! {
         "A server without sessions names its revisions when it refuses initialize.";
     STATE_16 "STATE-16" Note Server E "basic#error-codes"
         "A method whose capability the server does not declare does not exist: -32601.";
+    STATE_17 "STATE-17" Note Both E "basic/versioning#protocol-version-negotiation"
+        "Requests and notifications are those that the named revision has, from the side that sends them.";
 
     PROBE_01 "PROBE-01" Should Client BCD "basic/transports#backwards-compatibility"
         "Where initialize is refused over HTTP, the client looks for an HTTP+SSE endpoint.";

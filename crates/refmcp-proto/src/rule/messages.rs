@@ -44,4 +44,6 @@ rules! {
         "The cost of validating a schema is limited.";
     RPC_21 "RPC-21" Must Client DE "basic#icons"
         "Icons are https or data URIs, fetched without credentials and without leaving the origin.";
+    RPC_22 "RPC-22" Must Both ABCDE "basic#responses"
+        "Every request gets a response, unless its sender cancels it.";
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Finding`](crate::finding::Finding) names one of them. [`Rules`](crate::revision::Rules) is something else: what holds in
 //! one revision. A row has its id, the level, the party that is bound, the revisions that have the rule as letters (`A` is the
-//! oldest one, `E` the fifth), the page of the specification, and the rule in one sentence of ours.
+//! oldest one, `E` the fifth), the page of the specification or of the extension, and the rule in one sentence of ours.
 //!
 //! ```
 //! use refmcp_proto::revision::Revision;
@@ -33,7 +33,7 @@ pub struct Rule {
     pub revisions: RevisionSet,
     /// The rule in one sentence.
     pub text: &'static str,
-    /// The page of the specification, with its anchor where it has one.
+    /// The page of the specification, or of an extension's repository, with its anchor where it has one.
     page: &'static str,
 }
 
@@ -67,6 +67,12 @@ pub enum Party {
     Proxy,
     /// Authorization servers.
     AuthorizationServer,
+    /// The application around a client: its user interface, model and storage.
+    Host,
+    /// An app that a host shows.
+    View,
+    /// What stands between a host on the web and the app that it shows.
+    Sandbox,
 }
 
 /// The rules about one subject.
@@ -101,28 +107,34 @@ macro_rules! rules {
     };
 }
 
+mod apps;
 mod authorization;
 mod client_features;
 mod lifecycle;
 mod messages;
 mod patterns;
 mod server_features;
+mod skills;
+mod task_details;
 mod tasks;
 mod transports;
 mod traps;
 
+pub use apps::*;
 pub use authorization::*;
 pub use client_features::*;
 pub use lifecycle::*;
 pub use messages::*;
 pub use patterns::*;
 pub use server_features::*;
+pub use skills::*;
+pub use task_details::*;
 pub use tasks::*;
 pub use transports::*;
 pub use traps::*;
 
 /// Every rule, by subject.
-pub static CATALOG: [&Area; 9] = [
+pub static CATALOG: [&Area; 12] = [
     &messages::MESSAGES,
     &lifecycle::LIFECYCLE,
     &transports::TRANSPORTS,
@@ -130,6 +142,9 @@ pub static CATALOG: [&Area; 9] = [
     &client_features::CLIENT_FEATURES,
     &patterns::PATTERNS,
     &tasks::TASKS,
+    &task_details::TASK_DETAILS,
+    &skills::SKILLS,
+    &apps::APPS,
     &authorization::AUTHORIZATION,
     &traps::TRAPS,
 ];
@@ -149,6 +164,9 @@ impl Rule {
     pub fn link(&self) -> String {
         let revision = self.revisions.newest().unwrap_or(Revision::LATEST);
         match self.page.split_once('/') {
+            Some((repository, path)) if repository.starts_with("ext-") => {
+                format!("https://github.com/modelcontextprotocol/{repository}/blob/main/{path}")
+            }
             Some(("extensions", _)) => format!("https://modelcontextprotocol.io/{}", self.page),
             Some(("tutorials", _)) => {
                 format!("https://modelcontextprotocol.io/docs/{revision}/{}", self.page)
@@ -185,6 +203,9 @@ impl fmt::Display for Party {
             Self::Receiver => "receiver",
             Self::Proxy => "proxy",
             Self::AuthorizationServer => "authorization server",
+            Self::Host => "host",
+            Self::View => "view",
+            Self::Sandbox => "sandbox",
         })
     }
 }
@@ -198,7 +219,7 @@ mod tests {
     #[test]
     fn ids_are_unique_and_rules_are_found_by_them() {
         let ids: HashSet<&str> = all().map(|rule| rule.id).collect();
-        assert_eq!((ids.len(), all().count()), (347, 347));
+        assert_eq!((ids.len(), all().count()), (539, 539));
         for rule in all() {
             assert_eq!(find(rule.id), Some(rule));
         }
@@ -225,7 +246,7 @@ mod tests {
         }
         let texts: HashSet<&str> = all().map(|rule| rule.text).collect();
         // Some hold alike for two transports or two lifecycles.
-        assert!(texts.len() > 340, "{}", texts.len());
+        assert!(texts.len() > 520, "{}", texts.len());
     }
 
     #[test]
@@ -233,11 +254,12 @@ mod tests {
         for rule in all() {
             let link = rule.link();
             let newest = rule.revisions.newest().unwrap().as_str();
-            assert!(link.starts_with("https://modelcontextprotocol.io/"), "{link}");
-            assert!(
-                link.contains(&format!("/{newest}/")) || link.contains(".io/extensions/"),
-                "{rule}: {link}"
-            );
+            let of_revision = link.starts_with("https://modelcontextprotocol.io/specification/")
+                || link.starts_with("https://modelcontextprotocol.io/docs/");
+            let of_extension = link.starts_with("https://modelcontextprotocol.io/extensions/")
+                || link.starts_with("https://github.com/modelcontextprotocol/ext-");
+            assert!(of_revision || of_extension, "{rule}: {link}");
+            assert!(link.contains(&format!("/{newest}/")) || of_extension, "{rule}: {link}");
             let others = Revision::ALL.map(Revision::as_str).into_iter().filter(|date| *date != newest);
             assert!(others.into_iter().all(|date| !link.contains(date)), "{rule}: {link}");
         }

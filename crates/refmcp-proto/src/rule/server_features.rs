@@ -32,6 +32,8 @@ rules! {
         "A server that embeds resources in results has the resources capability.";
     TOOL_15 "TOOL-15" Should Client E "server/tools#tool-names"
         "A client of several servers tells tools of the same name apart, not by the server's name for itself.";
+    TOOL_16 "TOOL-16" Must Server ABCDE "server/tools#tool-result"
+        "A result has content: blocks that the revision knows, with base64 data and media types.";
 
     RES_01 "RES-01" Must Server ABCDE "server/resources#capabilities"
         "A server with resources declares them; subscribe and listChanged are optional.";
@@ -49,6 +51,8 @@ rules! {
         "https URIs are for what clients can fetch themselves.";
     RES_08 "RES-08" Note Server ABCDE "server/resources#resource-templates"
         "Templates are those of RFC 6570, and their arguments can be completed.";
+    RES_09 "RES-09" Should Server ABCD "server/resources#subscriptions"
+        "Updates are notified of resources that the client has subscribed to.";
 
     PROMPT_01 "PROMPT-01" Must Server ABCDE "server/prompts#capabilities"
         "A server with prompts declares them, lists them by pages and takes arguments that are strings.";
@@ -58,6 +62,8 @@ rules! {
         "Images and audio are base64 with a media type; embedded resources have URI, type and content.";
     PROMPT_04 "PROMPT-04" Must Both ABCDE "server/prompts#security"
         "Inputs and outputs of prompts are validated.";
+    PROMPT_05 "PROMPT-05" Must Client ABCDE "server/prompts#getting-a-prompt"
+        "Arguments of a prompt are strings.";
 
     COMP_01 "COMP-01" Must Server BCDE "server/utilities/completion#capabilities"
         "A server that completes arguments declares completions.";
@@ -87,6 +93,8 @@ rules! {
         "An unknown log level is refused with -32602.";
     LOG_05 "LOG-05" Must Server ABCDE "server/utilities/logging#security"
         "Log messages hold no credentials, personal data or hints for attackers.";
+    LOG_06 "LOG-06" Must Both ABCDE "server/utilities/logging#log-levels"
+        "A log level is one of the eight of syslog.";
 
     CACHE_01 "CACHE-01" Must Server E "server/utilities/caching#cacheable-results"
         "Lists, contents of resources and discovery say how long and for whom they may be cached.";

@@ -238,7 +238,7 @@ impl<'a> Builder<'a> {
             fragment if fragment.starts_with('/') => {
                 resources.filter_map(|schema| schema.pointer(&fragment)).collect()
             }
-            fragment => self.anchors.get(fragment.as_str()).cloned().unwrap_or_default(),
+            fragment => self.anchors.get(&*fragment).cloned().unwrap_or_default(),
         }
     }
 }

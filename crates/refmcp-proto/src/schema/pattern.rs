@@ -1,5 +1,9 @@
 //! The size of regular expressions in schemas.
 
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+
 /// States of a class of characters, and of one that Unicode defines.
 const CLASS: u64 = 16;
 const UNICODE_CLASS: u64 = 64;
@@ -52,17 +56,8 @@ fn skip_class(rest: &mut std::str::Chars<'_>) {
 }
 
 /// A fragment of a URI without its percent-encoding; as it is where that is no UTF-8.
-pub(super) fn percent_decoded(fragment: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = fragment.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let decoded =
-            digits.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(decoded.unwrap_or(*first));
-        rest = if decoded.is_some() { after.get(2..).unwrap_or_default() } else { after };
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| fragment.to_owned())
+pub(super) fn percent_decoded(fragment: &str) -> Cow<'_, str> {
+    percent_decode_str(fragment).decode_utf8().unwrap_or(fragment.into())
 }
 
 #[cfg(test)]

@@ -239,6 +239,9 @@ impl ClientEngine {
             return self.finish(id, Err(CallError::TooManyRounds { rounds }));
         }
         call.exchange = None;
+        if let Some(params) = encode_request::without_input(&call.params) {
+            call.params = params;
+        }
         let requests = result.input_requests.unwrap_or_default();
         if requests.is_empty() && result.request_state.is_none() {
             let what = "it asks for input and does not say which".to_owned();

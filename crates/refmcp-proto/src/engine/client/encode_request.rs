@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::config::{CallOptions, ClientConfig};
 use crate::model::{JsonObject, keys};
@@ -44,11 +45,13 @@ impl RequestDraft<'_> {
         let mut members = Members { out, any: false };
         self.write_meta(&mut members, rules, fixed_meta);
         if let Some(responses) = self.responses {
-            members.next().extend_from_slice(b"\"inputResponses\":");
+            json(members.next(), INPUT_RESPONSES);
+            members.out.push(b':');
             json(members.out, responses);
         }
         if let Some(state) = self.state {
-            members.next().extend_from_slice(b"\"requestState\":");
+            json(members.next(), REQUEST_STATE);
+            members.out.push(b':');
             json(members.out, state);
         }
         members.add(inner(self.params).as_bytes());
@@ -111,6 +114,18 @@ impl Members<'_> {
         }
     }
 }
+
+/// Parameters without the input of the round before, where a caller has put it into them: each round has its own.
+pub(super) fn without_input(params: &str) -> Option<Box<str>> {
+    let mut members: BTreeMap<String, &RawValue> = serde_json::from_str(params).ok()?;
+    let known = members.len();
+    members.retain(|key, _| key != INPUT_RESPONSES && key != REQUEST_STATE);
+    // Others stay as they were written.
+    (members.len() < known).then(|| serde_json::to_string(&members).ok())?.map(Into::into)
+}
+
+const INPUT_RESPONSES: &str = "inputResponses";
+const REQUEST_STATE: &str = "requestState";
 
 /// The text of an object without its braces.
 fn inner(object: &str) -> &str {

@@ -218,7 +218,8 @@ impl ClientEngine {
         self.fixed_meta = encode_request::fixed_meta(&self.config, rules);
         self.phase = Phase::Open(server.clone());
         if let Attempt::Initialize(_) = attempt {
-            self.send_notification(rules, NotificationMethod::Initialized.name(), None::<&JsonObject>);
+            let initialized = NotificationMethod::Initialized.name();
+            self.initialized_by = Some(self.send_notification(rules, initialized, None::<&JsonObject>));
         }
         self.outputs.push_back(ClientOutput::Opened(server));
         if rules.lifecycle == Lifecycle::PerRequest {

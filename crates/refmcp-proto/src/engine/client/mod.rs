@@ -57,6 +57,8 @@ pub struct ClientEngine {
     phase: Phase,
     /// The exchange that opened, or is about to open, the connection.
     opened_by: ExchangeId,
+    /// The `notifications/initialized` of the session.
+    initialized_by: Option<ExchangeId>,
     /// Whether the session was opened again and has had no response yet.
     reopened: bool,
     /// What all requests have in `_meta`.
@@ -83,6 +85,7 @@ impl ClientEngine {
             config,
             phase: Phase::New,
             opened_by: ExchangeId(0),
+            initialized_by: None,
             reopened: false,
             fixed_meta: Vec::new(),
             last_number: 0,
@@ -196,6 +199,10 @@ impl ClientEngine {
         if why == TransportError::SessionLost && of_this_session {
             return self.session_lost(now);
         }
+        if in_session && self.initialized_by == Some(exchange) {
+            // The server may wait for it for ever, and refuse everything else.
+            return self.give_up(OpenError::Transport(why));
+        }
         if let Some(call) = self.call_of(exchange) {
             let error = match why {
                 // When to try again must not get lost.
@@ -230,11 +237,11 @@ impl ClientEngine {
         rules: &'static Rules,
         method: &str,
         params: Option<&impl serde::Serialize>,
-    ) {
+    ) -> ExchangeId {
+        let exchange = self.next_exchange();
         let mut json = Vec::new();
         // Writing values of the model into memory does not fail.
         if encode::notification(&mut json, method, params).is_ok() {
-            let exchange = self.next_exchange();
             let kind = ClientMessageKind::Notification { method: method.into() };
             self.outputs.push_back(ClientOutput::Send(ClientMessage {
                 exchange,
@@ -243,6 +250,7 @@ impl ClientEngine {
                 rules: Some(rules),
             }));
         }
+        exchange
     }
 
     /// Cancels an exchange, in the way of the negotiated revision.

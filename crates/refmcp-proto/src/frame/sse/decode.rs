@@ -13,6 +13,8 @@ const KEPT_BETWEEN_LINES: usize = 64 * 1024;
 pub struct SseReceived {
     /// The last id the stream gave up to this event, be it this event's own or an earlier one's.
     pub id: Option<String>,
+    /// Whether this event gave that id.
+    pub has_own_id: bool,
     /// The event name, `message` when the stream gave none.
     pub event: String,
     /// The payload, its lines joined by LF.
@@ -224,7 +226,7 @@ impl SseDecoder {
             return self.id.clone().map(|id| SseItem::Primed { id });
         }
         let event = if event.is_empty() { "message".to_owned() } else { event };
-        data.map(|data| SseItem::Event(SseReceived { id: self.id.clone(), event, data }))
+        data.map(|data| SseItem::Event(SseReceived { id: self.id.clone(), has_own_id: own_id, event, data }))
     }
 }
 

@@ -20,7 +20,14 @@ fn decode<'a>(max_message_size: usize, pieces: impl IntoIterator<Item = &'a [u8]
 }
 
 fn received(id: Option<&str>, event: &str, data: &str) -> SseItem {
-    SseItem::Event(SseReceived { id: id.map(str::to_owned), event: event.to_owned(), data: data.to_owned() })
+    let (has_own_id, id) = (id.is_some(), id.map(str::to_owned));
+    SseItem::Event(SseReceived { id, has_own_id, event: event.to_owned(), data: data.to_owned() })
+}
+
+/// A message after an event with this id, which has none of its own.
+fn after(id: &str, data: &str) -> SseItem {
+    let (id, event, data) = (Some(id.to_owned()), "message".to_owned(), data.to_owned());
+    SseItem::Event(SseReceived { id, has_own_id: false, event, data })
 }
 
 fn message(data: &str) -> SseItem {
@@ -57,11 +64,8 @@ fn table() {
         (b"event\ndata: a\n\n", vec![message("a")]),
         (b"id: 1\n\n", vec![primed("1")]),
         (b"id: 1\ndata:\n\n", vec![primed("1")]),
-        (b"id: 1\ndata: \n\ndata: a\n\n", vec![primed("1"), received(Some("1"), "message", "a")]),
-        (
-            b"id: 1\ndata: a\n\ndata:\n\n",
-            vec![received(Some("1"), "message", "a"), received(Some("1"), "message", "")],
-        ),
+        (b"id: 1\ndata: \n\ndata: a\n\n", vec![primed("1"), after("1", "a")]),
+        (b"id: 1\ndata: a\n\ndata:\n\n", vec![received(Some("1"), "message", "a"), after("1", "")]),
         (
             b"id: 1\ndata: a\n\nid\ndata: b\n\n",
             vec![received(Some("1"), "message", "a"), received(Some(""), "message", "b")],
@@ -226,9 +230,10 @@ proptest! {
             let own_id = id.is_some();
             last_id = id.or(last_id);
             let name = event.filter(|event| !event.is_empty()).unwrap_or("message".to_owned());
+            let data = data.replace("\r\n", "\n").replace('\r', "\n");
             wanted.push(match &last_id {
                 Some(id) if own_id && data.is_empty() => primed(id),
-                id => received(id.as_deref(), &name, &data.replace("\r\n", "\n").replace('\r', "\n")),
+                id => SseItem::Event(SseReceived { id: id.clone(), has_own_id: own_id, event: name, data }),
             });
         }
         prop_assert_eq!(decode(usize::MAX, wire.chunks(size)), (wanted, None));

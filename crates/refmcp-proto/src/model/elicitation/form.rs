@@ -3,22 +3,26 @@
 use std::fmt;
 
 use serde::de::{self, MapAccess, Visitor};
-use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::model::{Extra, FieldSchema, JsonObject};
 
 /// A form: fields in the order they are shown.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(tag = "type", rename = "object")]
 pub struct FormSchema {
     /// The dialect, `$schema` on the wire.
+    #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
     /// The fields by name; a list, because a JSON map here would sort them.
+    #[serde(serialize_with = "write_in_order")]
     pub properties: Vec<(String, FieldSchema)>,
     /// The fields that must be filled in.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub required: Vec<String>,
     /// Members this model does not name.
+    #[serde(flatten)]
     pub extra: Extra,
 }
 
@@ -71,32 +75,6 @@ impl FormSchema {
     }
 }
 
-impl Serialize for FormSchema {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        struct InOrder<'a>(&'a [(String, FieldSchema)]);
-
-        impl Serialize for InOrder<'_> {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_map(self.0.iter().map(|(name, field)| (name, field)))
-            }
-        }
-
-        let mut map = serializer.serialize_map(None)?;
-        if let Some(schema) = &self.schema {
-            map.serialize_entry("$schema", schema)?;
-        }
-        map.serialize_entry("type", "object")?;
-        map.serialize_entry("properties", &InOrder(&self.properties))?;
-        if !self.required.is_empty() {
-            map.serialize_entry("required", &self.required)?;
-        }
-        for (name, value) in &self.extra {
-            map.serialize_entry(name, value)?;
-        }
-        map.end()
-    }
-}
-
 impl<'de> Deserialize<'de> for FormSchema {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -118,6 +96,11 @@ impl<'de> Deserialize<'de> for FormSchema {
         }
         Ok(Self { schema, properties, required: required.unwrap_or_default(), extra })
     }
+}
+
+/// Writes a list of members as an object.
+fn write_in_order<S: Serializer>(fields: &[(String, FieldSchema)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(fields.iter().map(|(name, field)| (name, field)))
 }
 
 /// Reads an object as a list of its members, as they come.

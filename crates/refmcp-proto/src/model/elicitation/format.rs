@@ -33,14 +33,7 @@ fn is_uri(text: &str) -> bool {
 
 /// Year, month and day as `YYYY-MM-DD`, of a day that exists.
 fn is_date(text: &str) -> bool {
-    let mut parts = text.split('-');
-    let (Some(year), Some(month), Some(day), None) = (parts.next(), parts.next(), parts.next(), parts.next())
-    else {
-        return false;
-    };
-    let (Some(year), Some(month), Some(day)) = (digits(year, 4), digits(month, 2), digits(day, 2)) else {
-        return false;
-    };
+    let Some([year, month, day]) = numbers(text, '-', [4, 2, 2]) else { return false };
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let days = match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
@@ -65,27 +58,24 @@ fn is_time(text: &str) -> bool {
     let (whole, fraction) = text.split_once('.').map_or((text, None), |(whole, rest)| (whole, Some(rest)));
     let fraction_is_digits =
         fraction.is_none_or(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()));
-    let mut parts = whole.split(':').map(|part| digits(part, 2));
-    let times = (parts.next().flatten(), parts.next().flatten(), parts.next().flatten(), parts.next());
-    fraction_is_digits && matches!(times, (Some(0..=23), Some(0..=59), Some(0..=60), None))
+    fraction_is_digits && matches!(numbers(whole, ':', [2, 2, 2]), Some([0..=23, 0..=59, 0..=60]))
 }
 
 /// `Z` or a signed `hh:mm`.
 fn is_offset(text: &str) -> bool {
-    if text.eq_ignore_ascii_case("z") {
-        return true;
-    }
-    let Some((hours, minutes)) = text.strip_prefix(['+', '-']).and_then(|rest| rest.split_once(':')) else {
-        return false;
-    };
-    matches!((digits(hours, 2), digits(minutes, 2)), (Some(0..=23), Some(0..=59)))
+    let hours_and_minutes = text.strip_prefix(['+', '-']).and_then(|rest| numbers(rest, ':', [2, 2]));
+    text.eq_ignore_ascii_case("z") || matches!(hours_and_minutes, Some([0..=23, 0..=59]))
 }
 
-/// A number of exactly so many digits.
-fn digits(text: &str, count: usize) -> Option<u32> {
-    (text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit()))
-        .then(|| text.parse().ok())
-        .flatten()
+/// The numbers of a text, each of exactly so many digits.
+fn numbers<const N: usize>(text: &str, between: char, digits: [usize; N]) -> Option<[u32; N]> {
+    let mut parts = text.split(between);
+    let mut numbers = [0; N];
+    for (number, count) in numbers.iter_mut().zip(digits) {
+        let part = parts.next().filter(|part| part.len() == count)?;
+        *number = part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse().ok()).flatten()?;
+    }
+    parts.next().is_none().then_some(numbers)
 }
 
 #[cfg(test)]

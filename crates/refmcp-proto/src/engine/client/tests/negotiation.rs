@@ -121,3 +121,27 @@ fn a_connection_without_a_session_opens_none_when_one_is_said_to_be_lost() {
     let seen = rig.seen();
     assert!(matches!(&seen[..], [Seen::Done(ended, Err(_))] if *ended == call), "{seen:?}");
 }
+
+#[test]
+fn a_session_whose_initialized_is_lost_is_given_up() {
+    let lost = TransportError::Broken("reset".to_owned());
+    let mut rig = Rig::new(|config| {
+        config.version_policy = VersionPolicy::Legacy;
+        config.transport = TransportKind::Http;
+    });
+    let call = rig.call("tools/list", "{}", CallOptions::default());
+    rig.seen();
+    let seen = rig.hear(json!({ "id": 1, "result": initialized("2025-11-25") }));
+    assert_eq!(sent(&seen)["method"], "notifications/initialized");
+    // The numbers of the attempt and of the call come before it.
+    rig.engine.ended(rig.now, ExchangeId(3), lost.clone());
+    let why = lost.to_string();
+    assert_eq!(rig.seen(), [Seen::Done(call, Err(why.clone())), Seen::Closed(why)]);
+    // Of any other notification nothing depends.
+    let mut rig = Rig::session();
+    rig.engine.notify("notifications/roots/list_changed", None);
+    rig.seen();
+    rig.engine.ended(rig.now, ExchangeId(3), lost);
+    assert_eq!(rig.seen(), []);
+    assert!(rig.engine.server().is_some());
+}

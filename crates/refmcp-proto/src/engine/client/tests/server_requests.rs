@@ -89,6 +89,26 @@ fn an_input_required_call_is_repeated_with_the_responses() {
 }
 
 #[test]
+fn a_later_round_has_its_own_input_alone() {
+    let mut rig = Rig::stateless(TransportKind::Http);
+    let own = r#"{"name":"t","requestState":"mine","n":1.50,"inputResponses":{"mine":{}}}"#;
+    let call = rig.call("tools/call", own, CallOptions::default());
+    let first = rig.seen();
+    assert_eq!(sent(&first)["params"]["requestState"], "mine");
+    let asked = json!({ "resultType": "input_required", "requestState": "two" });
+    rig.engine.receive(
+        rig.now,
+        None,
+        json!({ "jsonrpc": "2.0", "id": call, "result": asked }).to_string().as_bytes(),
+    );
+    let Some(ClientOutput::Send(repeated)) = rig.engine.poll() else { panic!("it is repeated") };
+    let text = String::from_utf8(repeated.json).unwrap();
+    assert_eq!(text.matches("requestState").count(), 1, "{text}");
+    assert!(text.contains(r#""requestState":"two""#) && !text.contains("inputResponses"), "{text}");
+    assert!(text.contains(r#""n":1.50"#) && text.contains(r#""name":"t""#), "as it was written: {text}");
+}
+
+#[test]
 fn input_rounds_are_limited() {
     let mut rig = Rig::stateless(TransportKind::Pipe);
     let call = rig.call("tools/call", "{}", CallOptions::default());
