@@ -3,7 +3,8 @@
 use parking_lot::Mutex;
 use refmcp_proto::finding::Finding;
 use refmcp_server::transport::observer::{
-    Direction, EventContext, Head, InvalidInput, MessageEvent, Observer, Refused, Side, StartLine,
+    Direction, EventContext, Head, InvalidInput, MessageEvent, Observer, Refused, Side, SseControlEvent,
+    StartLine,
 };
 use tokio::sync::Notify;
 
@@ -24,6 +25,8 @@ pub struct RecordedEvent {
     pub side: Side,
     /// What happened.
     pub line: String,
+    /// The id of the SSE event around a message; empty where there is none.
+    pub event_id: String,
     /// The fields of an HTTP head.
     pub fields: Vec<(String, String)>,
 }
@@ -64,14 +67,22 @@ impl RecordingObserver {
     }
 
     fn record(&self, context: &EventContext<'_>, event: &str, fields: Vec<(String, String)>) {
-        let line = match context.stream {
-            Some(stream) => format!("#{} {event}", stream.0),
-            None => event.to_owned(),
-        };
-        let (connection, side) = (context.connection.0, context.side);
-        self.events.lock().push(RecordedEvent { connection, side, line, fields });
+        self.push(RecordedEvent { fields, ..recorded(context, event) });
+    }
+
+    fn push(&self, event: RecordedEvent) {
+        self.events.lock().push(event);
         self.more.notify_waiters();
     }
+}
+
+fn recorded(context: &EventContext<'_>, event: &str) -> RecordedEvent {
+    let line = match context.stream {
+        Some(stream) => format!("#{} {event}", stream.0),
+        None => event.to_owned(),
+    };
+    let (connection, side) = (context.connection.0, context.side);
+    RecordedEvent { connection, side, line, event_id: String::new(), fields: Vec::new() }
 }
 
 fn word(direction: Direction) -> &'static str {
@@ -89,7 +100,8 @@ impl Observer for RecordingObserver {
 
     fn message(&self, context: &EventContext<'_>, message: &MessageEvent<'_>) {
         let line = format!("{} {}", word(message.direction), text(message.bytes));
-        self.record(context, &line, Vec::new());
+        let event_id = message.event_id.unwrap_or_default().to_owned();
+        self.push(RecordedEvent { event_id, ..recorded(context, &line) });
     }
 
     fn invalid_input(&self, context: &EventContext<'_>, input: &InvalidInput<'_>) {
@@ -105,6 +117,19 @@ impl Observer for RecordingObserver {
         };
         let fields = head.fields.iter().map(|(name, value)| ((*name).to_owned(), text(value)));
         self.record(context, &line, fields.collect());
+    }
+
+    fn sse_event(&self, context: &EventContext<'_>, event: &SseControlEvent<'_>) {
+        let mut line = format!("{} event", word(event.direction));
+        line.extend(event.name.map(|name| format!(" {name}")));
+        line.extend(event.id.map(|id| format!(" id {id}")));
+        line.extend(event.retry.map(|retry| format!(" retry {retry}")));
+        line.extend(Some(event.data).filter(|data| !data.is_empty()).map(|data| format!(" {data:?}")));
+        self.record(context, &line, Vec::new());
+    }
+
+    fn stream_ended(&self, context: &EventContext<'_>, direction: Direction) {
+        self.record(context, &format!("{} end", word(direction)), Vec::new());
     }
 
     fn refused(&self, context: &EventContext<'_>, refusal: &Refused<'_>) {

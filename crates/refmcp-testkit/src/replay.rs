@@ -72,7 +72,6 @@ pub struct Replay<'a> {
     params: Value,
     capabilities: Value,
     answer: Box<dyn Fn(&Value) -> Value>,
-    tidy: Box<dyn Fn(&mut Value)>,
 }
 
 impl<'a> Replay<'a> {
@@ -84,7 +83,6 @@ impl<'a> Replay<'a> {
             params,
             capabilities: all_capabilities(),
             answer: Box::new(crate::client::accept_all),
-            tidy: Box::new(|_| {}),
         }
     }
 
@@ -99,13 +97,6 @@ impl<'a> Replay<'a> {
     #[must_use]
     pub fn capabilities(mut self, capabilities: Value) -> Self {
         self.capabilities = capabilities;
-        self
-    }
-
-    /// Takes out of an answer what may well differ from one call to the next, such as the time.
-    #[must_use]
-    pub fn ignoring(mut self, tidy: impl Fn(&mut Value) + 'static) -> Self {
-        self.tidy = Box::new(tidy);
         self
     }
 
@@ -136,7 +127,6 @@ impl<'a> Replay<'a> {
         if let Some(message) = answer.as_object_mut() {
             message.remove("id");
         }
-        (self.tidy)(&mut answer);
         let progress = client.take_notifications("notifications/progress");
         let progress = progress.into_iter().map(|mut told| told["params"]["progress"].take()).collect();
         let logs = client.take_notifications("notifications/message");

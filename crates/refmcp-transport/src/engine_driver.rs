@@ -66,8 +66,8 @@ pub struct EngineDriver<S, O> {
     service: S,
     clock: Clock,
     runtime: Handle,
-    /// The runtime of the calls, if it is another.
-    handlers: Option<Handle>,
+    /// The runtime of the calls, if it is another. In a box, because sessions over HTTP are many and have none.
+    handlers: Option<Box<Handle>>,
     handle: EngineHandle,
 }
 
@@ -124,7 +124,7 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
             service,
             clock,
             runtime: Handle::current(),
-            handlers,
+            handlers: handlers.map(Box::new),
             handle: EngineHandle(me.clone()),
         })
     }
@@ -248,7 +248,7 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
         state.running.insert(call, cancel.clone());
         state.outbox.call_spawned(&state.engine, call);
         let handle = self.handle.clone();
-        self.handlers.as_ref().unwrap_or(&self.runtime).spawn(async move {
+        self.handlers.as_deref().unwrap_or(&self.runtime).spawn(async move {
             tokio::select! {
                 // The work first: when it is cancelled it may tidy up within this one turn.
                 biased;

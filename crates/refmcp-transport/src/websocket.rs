@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
@@ -18,6 +18,7 @@ use futures_util::task::AtomicWaker;
 use futures_util::{Sink, SinkExt, StreamExt};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::task::yield_now;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, timeout, timeout_at};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::error::ProtocolError;
@@ -36,6 +37,9 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Bytes of the buffers for reading and for writing; longer messages have more while they last.
 const BUFFER: usize = 16 << 10;
+
+/// Bytes that are read before the runtime's timers and signals run.
+const YIELD_AFTER: usize = 16 << 10;
 
 /// Pings that are read while their pongs cannot be sent.
 const MAX_UNSENT_PONGS: usize = 64;
@@ -68,7 +72,7 @@ where
         .write_buffer_size(BUFFER)
         .max_message_size(Some(settings.max_message_size))
         .max_frame_size(Some(settings.max_message_size));
-    let counted = CountedStream { stream, read: 0 };
+    let counted = CountedStream { stream, read: 0, since_yield: 0 };
     let socket = Socket::new(WebSocketStream::from_raw_socket(counted, role, Some(config)).await);
     let now = Instant::now();
     // Longer makes no difference, and can be added to a time.
@@ -91,12 +95,15 @@ where
     (reader, SocketWriter { socket, queue: VecDeque::new(), bytes: 0, stuck: None, write_timeout, stops })
 }
 
-/// A stream that counts what is read of it.
+/// A stream that counts what is read of it, and lets other tasks run between reads. A peer that sends faster than it is
+/// read never leaves its reader waiting, and the budget of tokio counts reads and not their size.
 #[derive(Debug)]
 struct CountedStream<S> {
     stream: S,
     /// Bytes since the last whole message.
     read: usize,
+    /// Bytes since the last yield.
+    since_yield: usize,
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for CountedStream<S> {
@@ -105,9 +112,18 @@ impl<S: AsyncRead + Unpin> AsyncRead for CountedStream<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.since_yield >= YIELD_AFTER {
+            self.since_yield = 0;
+            // Its first poll has the task woken once the runtime has looked at timers and sockets.
+            if pin!(yield_now()).poll(context).is_pending() {
+                return Poll::Pending;
+            }
+        }
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
-        self.read += buffer.filled().len() - before;
+        let count = buffer.filled().len() - before;
+        self.read += count;
+        self.since_yield += count;
         read
     }
 }
@@ -234,7 +250,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             if goodbye.await.is_ok() {
                 let mut scrap = vec![0; 16 << 10];
                 let mut read = |stream: &mut WebSocketStream<CountedStream<S>>, context: &mut Context<'_>| {
-                    std::pin::pin!(stream.get_mut().read(&mut scrap)).poll(context)
+                    pin!(stream.get_mut().read(&mut scrap)).poll(context)
                 };
                 while self.poll(|ends| &ends.reader, &mut read).await.is_ok_and(|count| count > 0) {}
             }

@@ -1,6 +1,5 @@
 //! Streams of events: their keys, their events, and a reader.
 
-use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -47,7 +46,7 @@ pub struct WriterEpoch(pub u32);
 
 /// Names something that is posted, so that posting it twice is posting it once. Random, or counted by a poster with a
 /// random part of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PostKey(pub u128);
 
 /// What an event is to its stream.
@@ -80,6 +79,7 @@ pub enum ReadFrom {
 }
 
 /// The one who reads a stream.
+#[derive(Debug)]
 pub struct StreamReader {
     backplane: Arc<dyn Backplane>,
     stream: StreamKey,
@@ -108,20 +108,30 @@ impl StreamReader {
     /// What is next, without waiting.
     pub async fn try_next(&mut self) -> Result<ReadOutcome> {
         let read = self.backplane.read(&self.stream, self.reader, self.after).await?;
-        if let ReadOutcome::Events(events) = &read {
-            self.after = events.last().map_or(self.after, |event: &Event| event.seq);
+        match &read {
+            ReadOutcome::Events(events) => {
+                self.after = events.last().map_or(self.after, |event: &Event| event.seq);
+            }
+            ReadOutcome::Nothing => self.caught_up = true,
+            _ => {}
         }
         Ok(read)
+    }
+
+    /// Waits until there may be something to read. It does not wait before there was once nothing.
+    pub async fn readable(&self) -> Result<()> {
+        if self.caught_up {
+            self.backplane.readable(&self.stream, self.reader, self.after).await?;
+        }
+        Ok(())
     }
 
     /// What is next. It is not lost when this is dropped before it has returned.
     pub async fn next(&mut self) -> Result<ReadOutcome> {
         loop {
-            if self.caught_up {
-                self.backplane.readable(&self.stream, self.reader, self.after).await?;
-            }
+            self.readable().await?;
             match self.try_next().await? {
-                ReadOutcome::Nothing => self.caught_up = true,
+                ReadOutcome::Nothing => {}
                 found => return Ok(found),
             }
         }
@@ -145,14 +155,5 @@ impl StreamReader {
     /// The number of the last event that was read.
     pub fn after(&self) -> u64 {
         self.after
-    }
-}
-
-impl fmt::Debug for StreamReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StreamReader")
-            .field("stream", &self.stream.number)
-            .field("after", &self.after)
-            .finish_non_exhaustive()
     }
 }

@@ -1,7 +1,6 @@
 //! What is to happen, by virtual time.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
 use refmcp_proto::engine::client::ServerRequestId;
 use refmcp_proto::engine::{CallId, ExchangeId};
@@ -38,51 +37,17 @@ pub(super) enum Scheduled {
 /// Things to happen: the earliest first, and of those the one that was scheduled first.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    entries: BinaryHeap<Entry>,
+    entries: BTreeMap<(u64, u64), Scheduled>,
     count: u64,
-}
-
-#[derive(Debug)]
-struct Entry {
-    at: u64,
-    number: u64,
-    scheduled: Scheduled,
 }
 
 impl Queue {
     pub(super) fn push(&mut self, at: u64, scheduled: Scheduled) {
         self.count += 1;
-        self.entries.push(Entry { at, number: self.count, scheduled });
+        self.entries.insert((at, self.count), scheduled);
     }
 
     pub(super) fn pop(&mut self) -> Option<(u64, Scheduled)> {
-        self.entries.pop().map(|entry| (entry.at, entry.scheduled))
+        self.entries.pop_first().map(|((at, _), scheduled)| (at, scheduled))
     }
 }
-
-impl Entry {
-    fn key(&self) -> (u64, u64) {
-        (self.at, self.number)
-    }
-}
-
-/// A heap gives the greatest first.
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.key().cmp(&self.key())
-    }
-}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl Eq for Entry {}

@@ -53,6 +53,14 @@ pub trait Observer: Send + Sync + 'static {
     /// knows to which session it belongs.
     fn head(&self, _context: &EventContext<'_>, _head: &Head<'_>) {}
 
+    /// An SSE event without a message: one to resume from, the URI that HTTP+SSE posts to, a retry delay. A delay that stands in
+    /// the same event as something else is told by itself, before it.
+    fn sse_event(&self, _context: &EventContext<'_>, _event: &SseControlEvent<'_>) {}
+
+    /// The body of an HTTP response has ended as it should: then the direction is that of the body; or its reader has left,
+    /// which is the other direction.
+    fn stream_ended(&self, _context: &EventContext<'_>, _direction: Direction) {}
+
     /// A server refuses an HTTP request.
     fn refused(&self, _context: &EventContext<'_>, _refusal: &Refused<'_>) {}
 
@@ -91,6 +99,14 @@ impl Observer for Vec<Arc<dyn Observer>> {
 
     fn head(&self, context: &EventContext<'_>, head: &Head<'_>) {
         self.iter().for_each(|it| it.head(context, head));
+    }
+
+    fn sse_event(&self, context: &EventContext<'_>, event: &SseControlEvent<'_>) {
+        self.iter().for_each(|it| it.sse_event(context, event));
+    }
+
+    fn stream_ended(&self, context: &EventContext<'_>, direction: Direction) {
+        self.iter().for_each(|it| it.stream_ended(context, direction));
     }
 
     fn refused(&self, context: &EventContext<'_>, refusal: &Refused<'_>) {
@@ -184,6 +200,24 @@ pub struct MessageEvent<'a> {
     pub bytes: &'a [u8],
     /// The same, decoded: method, id, parameters as text.
     pub decoded: &'a Incoming<'a>,
+    /// The id that the SSE event around it gave.
+    pub event_id: Option<&'a str>,
+}
+
+/// An SSE event without a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SseControlEvent<'a> {
+    /// Which way.
+    pub direction: Direction,
+    /// The name, unless it is `message`, which needs not be written.
+    pub name: Option<&'a str>,
+    /// The id that it gives.
+    pub id: Option<&'a str>,
+    /// The time to wait before the stream is asked for again, in milliseconds.
+    pub retry: Option<u64>,
+    /// The data, empty where there is none.
+    pub data: &'a str,
 }
 
 /// Input that is no message.

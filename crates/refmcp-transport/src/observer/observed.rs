@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use refmcp_proto::finding::Finding;
+use refmcp_proto::frame::{SseDecoder, SseItem};
 use refmcp_proto::jsonrpc::{Limits, decode};
 use refmcp_proto::revision::Revision;
 
 use super::{
     ConnectionId, Direction, EventContext, Head, InvalidInput, MessageEvent, Observer, Refused, Side,
-    StartLine, StreamId,
+    SseControlEvent, StartLine, StreamId,
 };
 use crate::clock::Clock;
 
@@ -95,7 +96,43 @@ impl Observed {
     #[inline]
     pub fn passed(&self, direction: Direction, bytes: &[u8]) {
         if let Some(connection) = &self.connection {
-            connection.message(self.stream, direction, bytes);
+            connection.message(self.stream, direction, bytes, None);
+        }
+    }
+
+    /// A message is sent in an SSE event with this id.
+    #[inline]
+    pub fn sent_in_event(&self, id: Option<&str>, bytes: &[u8]) {
+        if let Some(connection) = &self.connection {
+            connection.message(self.stream, Direction::Sent, bytes, id);
+        }
+    }
+
+    /// An item of an SSE stream passes: a message, or an event without one. Comments are not told.
+    #[inline]
+    pub fn sse_item(&self, direction: Direction, item: &SseItem) {
+        if let Some(connection) = &self.connection {
+            connection.sse_item(self.stream, direction, item);
+        }
+    }
+
+    /// Whole SSE events pass, as these bytes.
+    #[inline]
+    pub fn sse_events(&self, direction: Direction, bytes: &[u8]) {
+        if let Some(connection) = &self.connection {
+            let mut items = Vec::new();
+            // Without a limit, nothing is over it.
+            if SseDecoder::new(usize::MAX).feed(bytes, &mut items).is_ok() {
+                items.iter().for_each(|item| connection.sse_item(self.stream, direction, item));
+            }
+        }
+    }
+
+    /// The body of an HTTP response has ended in its direction; in the other one, its reader has left.
+    #[inline]
+    pub fn stream_ended(&self, direction: Direction) {
+        if let Some(connection) = &self.connection {
+            connection.tell(self.stream, |observer, context| observer.stream_ended(context, direction));
         }
     }
 
@@ -225,14 +262,32 @@ impl ObservedConnection {
         event(&*self.observer, &context);
     }
 
-    fn message(&self, stream: Option<StreamId>, direction: Direction, bytes: &[u8]) {
+    fn message(&self, stream: Option<StreamId>, direction: Direction, bytes: &[u8], event_id: Option<&str>) {
         self.tell(stream, |observer, context| match &decode(bytes, &NO_LIMITS) {
-            Ok(decoded) => observer.message(context, &MessageEvent { direction, bytes, decoded }),
+            Ok(decoded) => observer.message(context, &MessageEvent { direction, bytes, decoded, event_id }),
             Err(fault) => {
                 observer
                     .invalid_input(context, &InvalidInput { direction, bytes, why: &fault.error.message });
             }
         });
+    }
+
+    fn sse_item(&self, stream: Option<StreamId>, direction: Direction, item: &SseItem) {
+        let nothing = SseControlEvent { direction, name: None, id: None, retry: None, data: "" };
+        let event = match item {
+            SseItem::Event(event) => {
+                let id = event.id.as_deref().filter(|_| event.has_own_id);
+                let name = Some(&*event.event).filter(|name| *name != "message");
+                if name.is_none() && !event.data.is_empty() {
+                    return self.message(stream, direction, event.data.as_bytes(), id);
+                }
+                SseControlEvent { name, id, data: &event.data, ..nothing }
+            }
+            SseItem::Primed { id } => SseControlEvent { id: Some(id), ..nothing },
+            SseItem::Retry(millis) => SseControlEvent { retry: Some(*millis), ..nothing },
+            SseItem::Comment => return,
+        };
+        self.tell(stream, |observer, context| observer.sse_event(context, &event));
     }
 
     fn close(&self, why: &str) {
@@ -279,7 +334,17 @@ mod tests {
             let Incoming::One(refmcp_proto::jsonrpc::Message::Request(request)) = message.decoded else {
                 panic!("{message:?}")
             };
-            self.note(context, &format!("{:?} {}", message.direction, request.method));
+            let id = message.event_id.map(|id| format!(" of event {id}")).unwrap_or_default();
+            self.note(context, &format!("{:?} {}{id}", message.direction, request.method));
+        }
+
+        fn sse_event(&self, context: &EventContext<'_>, event: &SseControlEvent<'_>) {
+            let SseControlEvent { direction, name, id, retry, data } = event;
+            self.note(context, &format!("{direction:?} {name:?} {id:?} {retry:?} {data:?}"));
+        }
+
+        fn stream_ended(&self, context: &EventContext<'_>, direction: Direction) {
+            self.note(context, &format!("{direction:?} end"));
         }
 
         fn invalid_input(&self, context: &EventContext<'_>, input: &InvalidInput<'_>) {
@@ -325,6 +390,35 @@ mod tests {
                      http it Some(\"s\") Some({revision:?}) Some(StreamId(7))"
                 ),
                 format!("invalid \"\": longer than 9 bytes | http it Some(\"s\") Some({revision:?}) None"),
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn messages_in_events_have_their_own_ids_and_other_events_are_told() {
+        let recorder = Arc::new(Recorder::default());
+        let observed = open(&recorder);
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        let events = format!(
+            ": hello\nid: 1\nretry: 5\ndata:\n\ndata: {ping}\n\nid: 2\nevent: message\ndata: {ping}\n\n\
+             event: endpoint\ndata: /messages\n\n"
+        );
+        observed.sse_events(Direction::Received, events.as_bytes());
+        observed.sent_in_event(Some("3"), ping.as_bytes());
+        observed.stream_ended(Direction::Sent);
+        let seen: Vec<_> = recorder.take();
+        let seen: Vec<_> = seen.iter().map(|line| line.split(" | ").next().unwrap()).collect();
+        assert_eq!(
+            seen,
+            [
+                "opened",
+                "Received None None Some(5) \"\"",
+                "Received None Some(\"1\") None \"\"",
+                "Received ping",
+                "Received ping of event 2",
+                "Received Some(\"endpoint\") None None \"/messages\"",
+                "Sent ping of event 3",
+                "Sent end",
             ]
         );
     }

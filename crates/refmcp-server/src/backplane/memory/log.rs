@@ -1,10 +1,9 @@
 //! The event store of one stream: its events, with one writer and one reader at a time.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use foldhash::HashMap;
 use refmcp_proto::jsonrpc::RequestId;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -40,11 +39,9 @@ pub(super) struct Log {
     /// The last reader was sent away.
     away: bool,
     /// The events of the GET stream by their keys.
-    posted: HashMap<PostKey, u64>,
-    /// For the reader.
-    pub(super) news: Arc<Notify>,
-    /// For the writer.
-    pub(super) stop: Arc<Notify>,
+    posted: BTreeMap<PostKey, u64>,
+    /// Told of whatever its reader or its writer may wait for.
+    pub(super) changed: Arc<Notify>,
 }
 
 struct Kept {
@@ -88,9 +85,8 @@ impl Log {
             read: 0,
             reader: 0,
             away: false,
-            posted: HashMap::default(),
-            news: Arc::new(Notify::new()),
-            stop: Arc::new(Notify::new()),
+            posted: BTreeMap::new(),
+            changed: Arc::new(Notify::new()),
         }
     }
 
@@ -145,9 +141,8 @@ impl Log {
         }
         if kind == EventKind::Final {
             self.end = Some(End { at: now, cancelled: false });
-            self.stop.notify_waiters();
         }
-        self.news.notify_waiters();
+        self.wake();
         seq
     }
 
@@ -189,8 +184,7 @@ impl Log {
 
     /// Wakes the reader and the writer.
     pub(super) fn wake(&self) {
-        self.news.notify_waiters();
-        self.stop.notify_waiters();
+        self.changed.notify_waiters();
     }
 
     pub(super) fn attach(&mut self, from: ReadFrom) -> AttachOutcome {
@@ -214,14 +208,14 @@ impl Log {
         };
         self.reader += 1;
         self.away = false;
-        self.news.notify_waiters();
+        self.wake();
         AttachOutcome::Reading { reader: ReaderToken(self.reader), after, missed }
     }
 
     pub(super) fn detach(&mut self, reader: Option<ReaderToken>) {
         if reader.is_none_or(|reader| reader.0 == self.reader) {
             self.away = true;
-            self.news.notify_waiters();
+            self.wake();
         }
     }
 

@@ -161,7 +161,7 @@ impl Backplane for MemoryBackplane {
         loop {
             let found = self.sessions.awaited(&stream.session, |session, _| {
                 let Some(log) = session.stream(stream.number) else { return Ok(WriterStop::Unknown) };
-                log.stop().ok_or_else(|| hear(&log.stop))
+                log.stop().ok_or_else(|| hear(&log.changed))
             });
             match found.unwrap_or(Ok(WriterStop::Unknown)) {
                 Ok(stop) => return Ok(stop),
@@ -186,13 +186,14 @@ impl Backplane for MemoryBackplane {
     }
 
     async fn readable(&self, stream: &StreamKey, reader: ReaderToken, after: u64) -> Result<()> {
-        let found = self.sessions.awaited(&stream.session, |session, _| {
+        // Kept in no variable: there are many readers, and each would wait with the room for it.
+        let Some(Err((news, _waiting))) = self.sessions.awaited(&stream.session, |session, _| {
             let log = session.stream(stream.number).filter(|log| log.is_quiet(reader, after));
-            log.map_or(Ok(()), |log| Err(hear(&log.news)))
-        });
-        if let Some(Err((news, _waiting))) = found {
-            news.await;
-        }
+            log.map_or(Ok(()), |log| Err(hear(&log.changed)))
+        }) else {
+            return Ok(());
+        };
+        news.await;
         Ok(())
     }
 

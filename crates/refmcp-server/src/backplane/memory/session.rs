@@ -27,7 +27,7 @@ const TOMBSTONE_ID: usize = 256;
 /// A session.
 pub(super) struct Session {
     settings: Arc<BackplaneSettings>,
-    budget: SessionBudget,
+    pub(super) budget: SessionBudget,
     record: SessionRecord,
     idle: Duration,
     used: Instant,
@@ -44,13 +44,41 @@ pub(super) struct Session {
 }
 
 /// The streams of a session.
-#[derive(Default)]
 struct Streams {
-    /// In boxes, because the table has more places than streams.
+    /// The GET stream, which costs nothing extra: every session has paid for it.
+    get: Log,
+    /// The streams of requests. In boxes, because the table has more places than streams.
     logs: HashMap<StreamNumber, Box<Log>>,
     /// The streams that have ended, in that order.
     ended: VecDeque<StreamNumber>,
     tombstones: BTreeMap<StreamNumber, Option<RequestId>>,
+}
+
+impl Default for Streams {
+    fn default() -> Self {
+        let get = Log::new(None, WriterEpoch::default());
+        Self { get, logs: HashMap::default(), ended: VecDeque::new(), tombstones: BTreeMap::new() }
+    }
+}
+
+impl Streams {
+    fn log(&self, number: StreamNumber) -> Option<&Log> {
+        match number {
+            StreamNumber::GET => Some(&self.get),
+            _ => self.logs.get(&number).map(|log| &**log),
+        }
+    }
+
+    fn log_mut(&mut self, number: StreamNumber) -> Option<&mut Log> {
+        match number {
+            StreamNumber::GET => Some(&mut self.get),
+            _ => self.logs.get_mut(&number).map(|log| &mut **log),
+        }
+    }
+
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut Log> {
+        self.logs.values_mut().map(|log| &mut **log).chain([&mut self.get])
+    }
 }
 
 /// What a session costs to begin with.
@@ -114,8 +142,8 @@ impl Session {
             return false;
         }
         self.closed = true;
-        if let Some(streams) = self.streams.take() {
-            streams.logs.values().for_each(|log| log.wake());
+        if let Some(mut streams) = self.streams.take() {
+            streams.all_mut().for_each(|log| log.wake());
         }
         self.responses.wake();
         self.responses = Slots::default();
@@ -170,8 +198,7 @@ impl Session {
         writer: WriterEpoch,
     ) -> Result<OpenStreamOutcome, NoRoom> {
         let open = self.streams.as_ref().map_or(0, |streams| streams.logs.len());
-        let standing = usize::from(self.stream(StreamNumber::GET).is_some());
-        if open - standing >= self.settings.streams && self.bury_read_out() == 0 {
+        if open >= self.settings.streams && self.bury_read_out() == 0 {
             return Ok(OpenStreamOutcome::Full);
         }
         self.take(log::cost(request))?;
@@ -216,19 +243,17 @@ impl Session {
     }
 
     pub(super) fn post(&mut self, key: PostKey, event: &Bytes, now: Instant) -> Result<PostOutcome, NoRoom> {
-        if let Some(seq) = self.standing().posted(key) {
+        if let Some(seq) = self.get_stream().posted(key) {
             return Ok(PostOutcome::Already(seq));
         }
         if !self.make_room_in(StreamNumber::GET, event)? {
             return Ok(PostOutcome::TooLarge);
         }
-        Ok(PostOutcome::Stored(self.standing().push(event.clone(), EventKind::Event, Some(key), now)))
+        Ok(PostOutcome::Stored(self.get_stream().push(event.clone(), EventKind::Event, Some(key), now)))
     }
 
-    /// The GET stream costs nothing extra: every session has paid for one.
-    fn standing(&mut self) -> &mut Log {
-        let logs = &mut self.streams.get_or_insert_default().logs;
-        logs.entry(StreamNumber::GET).or_insert_with(|| Box::new(Log::new(None, WriterEpoch::default())))
+    fn get_stream(&mut self) -> &mut Log {
+        &mut self.streams.get_or_insert_default().get
     }
 
     pub(super) fn forget(&mut self, number: StreamNumber, writer: WriterEpoch) -> bool {
@@ -256,7 +281,7 @@ impl Session {
 
     pub(super) fn attach(&mut self, number: StreamNumber, from: ReadFrom) -> AttachOutcome {
         if number == StreamNumber::GET {
-            return self.standing().attach(from);
+            return self.get_stream().attach(from);
         }
         match log_mut(&mut self.streams, number) {
             Some(log) => log.attach(from),
@@ -277,7 +302,7 @@ impl Session {
 
     /// A stream that is kept.
     pub(super) fn stream(&self, number: StreamNumber) -> Option<&Log> {
-        self.streams.as_ref()?.logs.get(&number).map(|log| &**log)
+        self.streams.as_ref()?.log(number)
     }
 
     pub(super) fn detach(&mut self, number: StreamNumber, reader: Option<ReaderToken>) {
@@ -298,15 +323,6 @@ impl Session {
                 done => return done,
             }
         }
-    }
-
-    /// What all that is kept costs.
-    pub(super) fn held(&self) -> usize {
-        self.budget.held()
-    }
-
-    pub(super) fn give(&mut self, bytes: usize) {
-        self.budget.give(bytes);
     }
 
     /// Takes room for an event; `false` when it is too long for its stream.
@@ -333,7 +349,7 @@ impl Session {
         now: Instant,
     ) -> Result<Added, NoRoom> {
         let (added, freed) = slots(self).make_place(key, most, now);
-        self.give(freed);
+        self.budget.give(freed);
         if added == Added::New {
             self.take(slot.cost(key))?;
             slots(self).add(key, slot);
@@ -415,7 +431,7 @@ impl Session {
 
     /// Drops the oldest events of the stream that keeps most, up to this size.
     fn shorten_longest(&mut self, bytes: usize) -> usize {
-        let logs = self.streams.iter_mut().flat_map(|streams| streams.logs.values_mut());
+        let logs = self.streams.iter_mut().flat_map(|streams| streams.all_mut());
         let mut candidates: Vec<_> = logs.filter(|log| log.bytes() > 0).collect();
         candidates.sort_unstable_by_key(|log| std::cmp::Reverse(log.bytes()));
         for log in candidates {
@@ -434,7 +450,7 @@ impl Session {
 }
 
 fn log_mut(streams: &mut Option<Box<Streams>>, number: StreamNumber) -> Option<&mut Log> {
-    streams.as_mut()?.logs.get_mut(&number).map(|log| &mut **log)
+    streams.as_mut()?.log_mut(number)
 }
 
 #[cfg(test)]
@@ -446,5 +462,7 @@ mod tests {
     fn a_session_is_small() {
         let bytes = size_of::<parking_lot::Mutex<Session>>() + 2 * size_of::<usize>();
         assert!(bytes <= 192, "{bytes}");
+        // The same of a session with a stream.
+        assert!(size_of::<Streams>() <= 256, "{}", size_of::<Streams>());
     }
 }

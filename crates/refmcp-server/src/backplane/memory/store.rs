@@ -202,7 +202,7 @@ impl Sessions {
         // Looking through all sessions takes a while, so there is room for some more afterwards.
         let goal = bytes.saturating_add(self.total.limit() / 16);
         let mut entries: Vec<_> =
-            self.open.read().values().map(|entry| (entry.lock().held(), entry.clone())).collect();
+            self.open.read().values().map(|entry| (entry.lock().budget.held(), entry.clone())).collect();
         entries.sort_unstable_by_key(|(held, _)| std::cmp::Reverse(*held));
         for (_, entry) in entries {
             if self.total.has_room(goal) {
