@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::header_value::{split, token, token_or_quoted};
+
 /// Parsed bytes of a header; the rest of a longer header is ignored.
 const MAX_HEADER_BYTES: usize = 16 << 10;
 
@@ -118,8 +120,9 @@ impl<'a> Reader<'a> {
         self.skip(is_blank);
         self.rest = self.rest.strip_prefix('=')?;
         self.skip(is_blank);
-        let value = if self.rest.starts_with('"') { self.quoted()? } else { self.token()?.to_owned() };
-        Some((name, value))
+        let (value, rest) = token_or_quoted(self.rest)?;
+        self.rest = rest;
+        Some((name, value.into_owned()))
     }
 
     /// Skips a token68, which stands in place of parameters and is not kept.
@@ -135,27 +138,9 @@ impl<'a> Reader<'a> {
     }
 
     fn token(&mut self) -> Option<&'a str> {
-        let is_part =
-            |character: char| character.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(character);
-        let (token, rest) = split(self.rest, is_part);
+        let (token, rest) = token(self.rest)?;
         self.rest = rest;
-        (!token.is_empty()).then_some(token)
-    }
-
-    fn quoted(&mut self) -> Option<String> {
-        let mut value = String::new();
-        let mut characters = self.rest.char_indices().skip(1);
-        while let Some((place, character)) = characters.next() {
-            match character {
-                '"' => {
-                    self.rest = self.rest.get(place + 1..).unwrap_or_default();
-                    return Some(value);
-                }
-                '\\' => value.push(characters.next()?.1),
-                other => value.push(other),
-            }
-        }
-        None
+        Some(token)
     }
 
     fn skip(&mut self, unwanted: impl Fn(char) -> bool) {
@@ -165,12 +150,6 @@ impl<'a> Reader<'a> {
 
 fn is_blank(character: char) -> bool {
     matches!(character, ' ' | '\t')
-}
-
-/// Splits after the longest prefix of these characters.
-fn split(text: &str, wanted: impl Fn(char) -> bool) -> (&str, &str) {
-    let end = text.find(|character| !wanted(character)).unwrap_or(text.len());
-    text.split_at_checked(end).unwrap_or((text, ""))
 }
 
 #[cfg(test)]

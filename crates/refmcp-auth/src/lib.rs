@@ -8,6 +8,7 @@
 //! - [`fetch`]: the trait of an HTTP fetcher. [`basic`]: HTTP Basic client authentication.
 //! - [`RefusedClientCredentials`]: what a response says about the client of a token request, for the log.
 //! - [`ExpiringMap`]: what both kinds of servers store for a limited time.
+//! - [`header_value`]: lists, tokens and quoted strings of HTTP headers.
 //! - [`extension`]: the identifiers of MCP's authorization extensions.
 //! - [`jose`], [`claims`], [`dpop`]: JWS, JWT claims and proofs of possession, signed and verified.
 
@@ -67,6 +68,7 @@ pub mod dpop;
 mod expiring_map;
 pub mod extension;
 pub mod fetch;
+pub mod header_value;
 pub mod jose;
 pub mod metadata;
 mod numeric_date;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 
 use crate::Seconds;
@@ -13,28 +14,10 @@ pub(crate) fn required<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sec
 
 /// Reads a time that may be missing.
 pub(crate) fn optional<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Seconds>, D::Error> {
-    struct Optional;
+    #[derive(Deserialize)]
+    struct Date(#[serde(deserialize_with = "required")] Seconds);
 
-    impl<'de> Visitor<'de> for Optional {
-        type Value = Option<Seconds>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            NumericDate.expecting(f)
-        }
-
-        fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-
-        fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-            required(deserializer).map(Some)
-        }
-    }
-    deserializer.deserialize_option(Optional)
+    Ok(Option::<Date>::deserialize(deserializer)?.map(|date| date.0))
 }
 
 struct NumericDate;

@@ -12,7 +12,12 @@ macro_rules! faults {
             $(#[doc = $what] $fault,)*
         }
 
-        const TABLE: &[(Fault, &str, &str)] = &[$((Fault::$fault, $word, $what),)*];
+        const TABLE: &[(Fault, &str)] = &[$((Fault::$fault, $word),)*];
+
+        impl Faults {
+            /// The word and the description of each fault.
+            pub const NAMES: [(&'static str, &'static str); TABLE.len()] = [$(($word, $what),)*];
+        }
     };
 }
 
@@ -66,17 +71,6 @@ pub struct Faults {
 pub struct UnknownFault(String);
 
 impl Faults {
-    /// The word and the description of each fault.
-    pub const NAMES: [(&'static str, &'static str); TABLE.len()] = {
-        let mut names = [("", ""); TABLE.len()];
-        let mut place = 0;
-        while place < TABLE.len() {
-            names[place] = (TABLE[place].1, TABLE[place].2);
-            place += 1;
-        }
-        names
-    };
-
     /// Adds a fault by its word.
     ///
     /// # Errors
@@ -87,7 +81,7 @@ impl Faults {
             Some((name @ "slow", seconds)) => (name, Some(seconds)),
             _ => (word, None),
         };
-        let (fault, ..) = TABLE.iter().find(|(_, known, _)| *known == name).ok_or_else(unknown)?;
+        let (fault, _) = TABLE.iter().find(|(_, known)| *known == name).ok_or_else(unknown)?;
         let mut faults = self.and(*fault);
         if let Some(seconds) = seconds {
             let seconds: u64 = seconds.parse().map_err(|_| unknown())?;
@@ -119,7 +113,7 @@ impl Faults {
 impl fmt::Display for Faults {
     /// The words, separated by spaces.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words = TABLE.iter().filter(|(fault, ..)| self.has(*fault)).map(|(_, word, _)| *word);
+        let words = TABLE.iter().filter(|(fault, _)| self.has(*fault)).map(|(_, word)| *word);
         f.write_str(&words.collect::<Vec<_>>().join(" "))
     }
 }

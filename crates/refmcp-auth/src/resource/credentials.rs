@@ -6,6 +6,7 @@ use http::{HeaderMap, Uri, header};
 use super::access_error::AccessError;
 use crate::client::TokenType;
 use crate::dpop::ProofError;
+use crate::header_value::{list, lists};
 
 /// The credentials of a request. `Debug` does not print them.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -114,9 +115,8 @@ fn subprotocol(headers: &HeaderMap) -> Result<Option<&str>, AccessError> {
     if !is_handshake(headers) {
         return Ok(None);
     }
-    let offered = headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
-    let offered = offered.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
-    let mut tokens = offered.filter_map(|offer| offer.trim().strip_prefix(WEBSOCKET_BEARER));
+    let offered = list(headers, &header::SEC_WEBSOCKET_PROTOCOL);
+    let mut tokens = offered.filter_map(|offer| offer.strip_prefix(WEBSOCKET_BEARER));
     match (tokens.next(), tokens.next()) {
         (None, _) => Ok(None),
         (Some(_), Some(_)) => Err(AccessError::Malformed("more than one token")),
@@ -127,11 +127,7 @@ fn subprotocol(headers: &HeaderMap) -> Result<Option<&str>, AccessError> {
 
 /// True if a request is a WebSocket handshake.
 fn is_handshake(headers: &HeaderMap) -> bool {
-    let lists = |name, word: &str| {
-        let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-        values.flat_map(|value| value.split(',')).any(|listed| listed.trim().eq_ignore_ascii_case(word))
-    };
-    lists(header::UPGRADE, "websocket") && lists(header::CONNECTION, "upgrade")
+    lists(headers, &header::UPGRADE, "websocket") && lists(headers, &header::CONNECTION, "upgrade")
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use refmcp_auth::metadata::TokenResponse;
 use refmcp_auth::{Scopes, Seconds};
 use serde::Deserialize;
 
-use super::issue::{fewer, new_family};
 use super::{JWT_BEARER, TokenRequest, grants, invalid};
 use crate::clients::{Client, SKEW};
 use crate::respond::ErrorResponse;
@@ -103,15 +102,8 @@ fn employee(
     let signer = format!("provider {}", claims.iss);
     let until = claims.exp.saturating_add(SKEW);
     server.state().assertions.take(&signer, jti, until, now).map_err(|why| why.answer(bad))?;
-    Ok(Authorization {
-        client_id: client.id.clone(),
-        subject: subject::employee(&claims.iss, &claims.sub),
-        resource: resource.to_owned(),
-        scopes: fewer(server, scopes),
-        jkt: request.jkt(),
-        refreshable: false,
-        family: new_family()?,
-    })
+    let subject = subject::employee(&claims.iss, &claims.sub);
+    grants::without_consent(client.id.clone(), subject, (resource.to_owned(), scopes), request)
 }
 
 /// The resource of an ID-JAG. Tokens are for one: several names of one resource are accepted, several resources are not.
@@ -153,5 +145,5 @@ fn workload(
     let subject = subject::workload(&claims.iss, &claims.sub);
     // Without a client id, the workload is its own client; no registration can have that name.
     let client_id = client.map_or_else(|| subject.clone(), |client| client.id.clone());
-    grants::without_consent(client_id, subject, request)
+    grants::without_consent(client_id, subject, server.requested(request.form)?, request)
 }

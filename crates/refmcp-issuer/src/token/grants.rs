@@ -105,7 +105,8 @@ pub(super) fn client_credentials(
     if client.is_public() {
         return Err(ErrorResponse::new("unauthorized_client", "the client has no credentials"));
     }
-    issue_once(&without_consent(client.id.clone(), subject::client(&client.id), request)?, request)
+    let requested = request.exchange.server.requested(request.form)?;
+    issue_once(&without_consent(client.id.clone(), subject::client(&client.id), requested, request)?, request)
 }
 
 /// Issues the tokens of an authorization that comes of this request alone.
@@ -123,15 +124,14 @@ pub(super) fn issue_once(
 pub(super) fn without_consent(
     client_id: String,
     subject: String,
+    (resource, scopes): (String, Scopes),
     request: &TokenRequest<'_>,
 ) -> Result<Authorization, ErrorResponse> {
-    let server = request.exchange.server;
-    let (resource, scopes) = server.requested(request.form)?;
     Ok(Authorization {
         client_id,
         subject,
         resource,
-        scopes: fewer(server, scopes),
+        scopes: fewer(request.exchange.server, scopes),
         jkt: request.jkt(),
         refreshable: false,
         family: new_family()?,
