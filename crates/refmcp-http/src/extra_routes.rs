@@ -11,9 +11,7 @@ use refmcp_auth::RefusedClientCredentials;
 use refmcp_auth::fetch::BoxFuture;
 use refmcp_auth::uri::OPENID;
 
-use refmcp_server::transport::MemoryAccount;
-
-use crate::access::caller::Client;
+use crate::access::caller::Caller;
 use crate::access::cors;
 use crate::endpoint::EndpointState;
 use crate::refusal::Refusal;
@@ -49,8 +47,7 @@ impl EndpointState {
     pub(crate) async fn answer_extra(
         &self,
         extra: &dyn ExtraRoutes,
-        client: Client,
-        memory: &MemoryAccount,
+        caller: &Caller,
         head: Parts,
         body: Body,
     ) -> Result<Response, Refusal> {
@@ -58,13 +55,13 @@ impl EndpointState {
             return Ok(cors::preflight(&["GET", "POST"], &head.headers));
         }
         let _counted = self.acquire_in_flight()?;
-        let body = body::read(self, memory, body, BODY).await?;
+        let body = body::read(self, &caller.memory, body, BODY).await?;
         let (method, path) = (head.method.clone(), head.uri.path().to_owned());
         let answered = extra.answer(Request::from_parts(head, body.bytes.clone())).await;
         let mut response = answered.map(Body::from);
         if let Some(RefusedClientCredentials(why)) = response.extensions_mut().remove() {
             let refusal = Refusal::client_credentials(response.status(), why);
-            self.refused(client, Some(&method), Some(&path), &refusal);
+            self.refused(caller.client, Some(&method), Some(&path), &refusal);
         }
         // CORS headers are set in one place for all routes.
         response.headers_mut().remove(header::ACCESS_CONTROL_ALLOW_ORIGIN);

@@ -1,6 +1,7 @@
 //! CORS: preflight responses and the headers that let a page read a response. The guard has allowed the origin by then.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use refmcp_auth::header_value::list;
 
 /// Headers that a page may send, besides those that mirror arguments of a tool.
 const REQUEST_HEADERS: [&str; 10] = [
@@ -42,9 +43,7 @@ pub fn expose<B>(response: &mut Response<B>, origin: HeaderValue) {
 
 /// The headers that a page may send, among them those that it asks for.
 fn allowed(asked: &HeaderMap) -> String {
-    let wanted = asked.get_all(header::ACCESS_CONTROL_REQUEST_HEADERS).iter();
-    let wanted = wanted.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
-    let names = wanted.map(|name| name.trim().to_ascii_lowercase());
+    let names = list(asked, &header::ACCESS_CONTROL_REQUEST_HEADERS).map(str::to_ascii_lowercase);
     let fine = names.filter(|name| REQUEST_HEADERS.contains(&name.as_str()) || name.starts_with(MIRRORED));
     let fine = fine.filter(|name| HeaderName::try_from(name.as_str()).is_ok());
     let mut all: Vec<String> = REQUEST_HEADERS.iter().map(ToString::to_string).chain(fine).collect();

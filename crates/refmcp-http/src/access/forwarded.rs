@@ -11,6 +11,7 @@ use std::sync::{Arc, Once};
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, header};
+use refmcp_auth::header_value::{is_token, token_or_quoted};
 
 use crate::access::caller::Client;
 use crate::access::trusted_proxy::TrustedProxy;
@@ -225,12 +226,12 @@ fn parse_forwarded<'a>(line: &'a str, elements: &mut Vec<Element<'a>>) -> Option
                 break;
             }
             let (name, after) = rest.split_once('=')?;
-            let (value, after) = parse_value(after)?;
+            let (value, after) = token_or_quoted(after)?;
             let slot = match name {
                 _ if name.eq_ignore_ascii_case("for") => &mut element.node,
                 _ if name.eq_ignore_ascii_case("proto") => &mut element.proto,
                 _ if name.eq_ignore_ascii_case("host") => &mut element.host,
-                _ if !name.is_empty() && name.bytes().all(is_token) => &mut None,
+                _ if is_token(name) => &mut None,
                 _ => return None,
             };
             if slot.replace(value).is_some() {
@@ -248,28 +249,6 @@ fn parse_forwarded<'a>(line: &'a str, elements: &mut Vec<Element<'a>>) -> Option
         }
     }
     Some(())
-}
-
-/// A token or a quoted string, and the rest.
-fn parse_value(text: &str) -> Option<(Cow<'_, str>, &str)> {
-    let Some(quoted) = text.strip_prefix('"') else {
-        let end = text.bytes().position(|byte| !is_token(byte)).unwrap_or(text.len());
-        return (end > 0).then(|| (Cow::from(&text[..end]), &text[end..]));
-    };
-    let mut value = String::new();
-    let mut chars = quoted.char_indices();
-    while let Some((at, char)) = chars.next() {
-        match char {
-            '"' => return Some((value.into(), &quoted[at + 1..])),
-            '\\' => value.push(chars.next()?.1),
-            _ => value.push(char),
-        }
-    }
-    None
-}
-
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use ipnet::IpNet;
+
 /// A proxy, or a network of them, whose word about its clients is taken: `192.0.2.1`, `10.0.0.0/8`, `fd00::/8`, or `unix`
 /// for connections over a Unix socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,7 +13,7 @@ pub struct TrustedProxy(Kind);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    Network { address: IpAddr, bits: u32 },
+    Network(IpNet),
     Unix,
 }
 
@@ -26,16 +28,11 @@ impl TrustedProxy {
 
     /// Whether it is every address of its version, so that every client is believed.
     pub fn is_every_address(&self) -> bool {
-        matches!(self.0, Kind::Network { bits: 0, .. })
+        matches!(self.0, Kind::Network(network) if network.prefix_len() == 0)
     }
 
     pub(super) fn contains(&self, other: IpAddr) -> bool {
-        let Kind::Network { address, bits } = self.0 else { return false };
-        let network = |address: IpAddr| match address {
-            IpAddr::V4(address) => u128::from(address.to_bits()).checked_shr(32 - bits),
-            IpAddr::V6(address) => address.to_bits().checked_shr(128 - bits),
-        };
-        address.is_ipv4() == other.is_ipv4() && network(address) == network(other)
+        matches!(self.0, Kind::Network(network) if network.contains(&other))
     }
 }
 
@@ -46,32 +43,23 @@ impl FromStr for TrustedProxy {
         if text == "unix" {
             return Ok(Self::UNIX);
         }
-        let (address, bits) = match text.split_once('/') {
-            Some((address, bits)) if bits.bytes().all(|byte| byte.is_ascii_digit()) => {
-                (address, Some(bits.parse::<u32>().map_err(|_| TrustedProxyError)?))
-            }
-            Some(_) => return Err(TrustedProxyError),
-            None => (text, None),
+        let network = match text.parse::<IpAddr>() {
+            Ok(address) => IpNet::from(address),
+            Err(_) => text.parse().map_err(|_| TrustedProxyError)?,
         };
-        let address: IpAddr = address.parse().map_err(|_| TrustedProxyError)?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.unwrap_or(most);
-        if bits > most {
-            return Err(TrustedProxyError);
-        }
         // An IPv4 address that is mapped into IPv6 is an IPv4 address.
-        let (address, bits) = match address.to_canonical() {
-            mapped if address.is_ipv6() && mapped.is_ipv4() && bits >= 96 => (mapped, bits - 96),
-            _ => (address, bits),
+        let network = match (network, network.addr().to_canonical(), network.prefix_len()) {
+            (IpNet::V6(_), IpAddr::V4(mapped), bits @ 96..) => IpNet::new(mapped.into(), bits - 96),
+            _ => Ok(network),
         };
-        Ok(Self(Kind::Network { address, bits }))
+        network.map(|network| Self(Kind::Network(network))).map_err(|_| TrustedProxyError)
     }
 }
 
 impl fmt::Display for TrustedProxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Kind::Network { address, bits } => write!(f, "{address}/{bits}"),
+            Kind::Network(network) => network.fmt(f),
             Kind::Unix => f.write_str("unix"),
         }
     }

@@ -48,10 +48,14 @@ impl Endpoint {
             target: "refmcp::http", "request", client = client.address.map(tracing::field::display),
             method = %head.method, path
         );
-        let observed = inner.observe(client, route, &mut head);
+        let observed = inner.observe(client, route, &head);
         let mut origin = head.headers.get(header::ORIGIN).cloned();
         let served = match resolved.and_then(|client| inner.admit(client, &head, route)) {
-            Ok(service) => inner.serve(service, client, memory, head, body).instrument(span.clone()).await,
+            Ok(service) => {
+                let (origin, observed) = (forwarded::origin(&head), observed.clone());
+                let caller = Caller { client, token: None, origin, observed, memory: memory.clone() };
+                inner.serve(service, caller, head, body).instrument(span.clone()).await
+            }
             Err(refusal) => {
                 // A page that may not use the server may not read the response, either.
                 origin = origin.filter(|_| !matches!(refusal.reason, Reason::Host | Reason::Origin));
@@ -81,7 +85,7 @@ enum Service<'a> {
 impl EndpointState {
     /// A request that an observer sees, if there is one: messages, and what was meant to be some. Extra routes have secrets of
     /// their own.
-    fn observe(&self, client: Client, route: Option<&'static Route>, head: &mut Parts) -> ObservedRequest {
+    fn observe(&self, client: Client, route: Option<&'static Route>, head: &Parts) -> ObservedRequest {
         let Some(observer) = self.server.observer() else { return ObservedRequest::default() };
         let is_seen = match route {
             Some(route) => !route.target.is_ops() && route.target != Target::Metadata,
@@ -90,9 +94,7 @@ impl EndpointState {
         if !is_seen {
             return ObservedRequest::default();
         }
-        let observed = ObservedRequest::new(observer.clone(), self.clock, client, head);
-        head.extensions.insert(observed.clone());
-        observed
+        ObservedRequest::new(observer.clone(), self.clock, client, head)
     }
 
     /// Checks the size of the head, `Host`, `Origin`, the rate limit, the path and the method, before the body is read.
@@ -145,16 +147,13 @@ impl EndpointState {
     async fn serve(
         self: &Arc<Self>,
         service: Service<'_>,
-        client: Client,
-        memory: &MemoryAccount,
+        caller: Caller,
         head: Parts,
         body: Body,
     ) -> Result<Response, Refusal> {
         let route = match service {
             Service::Route(route) => route,
-            Service::Extra(extra) => {
-                return Box::pin(self.answer_extra(extra, client, memory, head, body)).await;
-            }
+            Service::Extra(extra) => return Box::pin(self.answer_extra(extra, &caller, head, body)).await,
         };
         if head.method == Method::OPTIONS {
             return Ok(cors::preflight(route.methods, &head.headers));
@@ -165,13 +164,10 @@ impl EndpointState {
             (Target::Metadata, None) => Err(Refusal::not_found()),
             // Boxed: without a resource server, connections need no memory for it.
             (_, Some(resource_server)) => {
-                Box::pin(self.serve_authorized(resource_server, route, client, memory, head, body)).await
+                Box::pin(self.serve_authorized(resource_server, route, caller, head, body)).await
             }
             (_, None) => {
                 let _counted = self.acquire_in_flight()?;
-                let origin = forwarded::origin(&head);
-                let (observed, memory) = (ObservedRequest::of(&head), memory.clone());
-                let caller = Caller { client, token: None, origin, observed, memory };
                 if route.target == Target::Mcp && head.method == Method::POST && !self.sessions.is_shared {
                     // Most requests are; the whole answer has a box, and this needs none of its own.
                     return post::post(self, caller, head, body).await;
@@ -185,8 +181,7 @@ impl EndpointState {
         self: &Arc<Self>,
         resource_server: &ResourceServer,
         route: &'static Route,
-        client: Client,
-        memory: &MemoryAccount,
+        caller: Caller,
         head: Parts,
         body: Body,
     ) -> Result<Response, Refusal> {
@@ -196,7 +191,7 @@ impl EndpointState {
             Err(refusal) if refusal.reason == Reason::InFlight => return Err(refusal),
             // A token in a form gets a refusal that says so.
             Err(refusal) if is_form(&head.headers) => {
-                return Err(match body::read(self, memory, body, FORM).await {
+                return Err(match body::read(self, &caller.memory, body, FORM).await {
                     Ok(body) if refusal.reason == Reason::Unauthorized && form_names_token(&body.bytes) => {
                         resource_server.refuse_form(&head)
                     }
@@ -205,8 +200,7 @@ impl EndpointState {
             }
             Err(refusal) => return Err(body::refuse_unread(&head.headers, body, refusal).await),
         };
-        let (origin, observed) = (forwarded::origin(&head), ObservedRequest::of(&head));
-        let caller = Caller { client, token: Some(token.clone()), origin, observed, memory: memory.clone() };
+        let caller = Caller { token: Some(token.clone()), ..caller };
         let response = self.serve_route(route, caller, head, body).await?;
         Ok(resource_server.end_with_token(response, &token))
     }

@@ -220,6 +220,7 @@ mod tests {
         assert_eq!(decode("=?base64?SGVsbG8=").as_deref(), Ok("=?base64?SGVsbG8="));
         assert!(decode("=?base64?SGVsbG8?=").is_err());
         assert!(decode("=?base64?SGVs!!!bG8=?=").is_err());
+        assert!(decode("=?base64?//79?=").is_err(), "no UTF-8");
     }
 
     #[test]

@@ -8,8 +8,8 @@ use axum::body::Body;
 use axum::http::request::Parts;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use refmcp_proto::jsonrpc::{decode, excerpt};
-use refmcp_proto::revision::Resumption;
+use refmcp_proto::jsonrpc::{Incoming, Message, decode, excerpt};
+use refmcp_proto::revision::{Method, Resumption};
 use refmcp_server::backplane::{ReadFrom, SessionId, StreamNumber};
 
 use crate::access::caller::Caller;
@@ -96,6 +96,9 @@ pub(crate) async fn message(
     match decode(&body.bytes, &endpoint.limits()) {
         Ok(incoming) => {
             scopes::check(endpoint, &caller, &head, Some(&session), &incoming)?;
+            if session.driver.session_rules().is_none() && is_initialize(&incoming) {
+                session.reserve_client(body.bytes.len())?;
+            }
             let context = caller.request_context(session.driver.connection(), head.headers);
             session.driver.receive(&caller.observed, |engine, now, stream| {
                 engine.incoming_with(now, stream, incoming, context);
@@ -107,6 +110,10 @@ pub(crate) async fn message(
         }
     }
     Ok(StatusCode::ACCEPTED.into_response())
+}
+
+fn is_initialize(incoming: &Incoming<'_>) -> bool {
+    matches!(incoming, Incoming::One(Message::Request(request)) if request.method == Method::Initialize.name())
 }
 
 /// The session lasts as long as its stream is read.

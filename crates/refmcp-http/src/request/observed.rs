@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, HttpBody as _, to_bytes};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -62,11 +62,6 @@ impl ObservedRequest {
             head.headers.clone(),
         );
         Self(Some(Arc::new(Inner { observer, clock, peer, stream, head, state: Mutex::default() })))
-    }
-
-    /// The request with this head.
-    pub(crate) fn of(head: &Parts) -> Self {
-        head.extensions.get::<Self>().cloned().unwrap_or_default()
     }
 
     /// The body was read.
@@ -125,7 +120,7 @@ impl ObservedRequest {
         }
     }
 
-    /// Reports the response: its head, and its body where that is JSON. Events are reported as they are sent.
+    /// Reports the response: its head, and its body where that is in memory. Events of a stream are reported as they are sent.
     pub(crate) fn responded(&self, response: Response) -> Response {
         let Some(inner) = &self.0 else { return response };
         let response = self.report_response(response);
@@ -140,12 +135,18 @@ impl ObservedRequest {
         let (stream, (head, body)) = (self.stream(), response.into_parts());
         let start = StartLine::Response { status: head.status.as_u16() };
         stream.head(Direction::Sent, start, fields(&head.headers));
-        if head.headers.get(header::CONTENT_TYPE) != Some(&HeaderValue::from_static("application/json")) {
+        let is_switched = head.status == StatusCode::SWITCHING_PROTOCOLS;
+        if is_switched || body.size_hint().exact().is_none() {
             return Response::from_parts(head, body);
         }
         // It is in memory as a whole: reading it neither waits nor fails.
         let body = to_bytes(body, usize::MAX).now_or_never().and_then(Result::ok).unwrap_or_default();
-        stream.sent(&body);
+        match head.headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes) {
+            Some(b"application/json") => stream.sent(&body),
+            Some(b"text/event-stream") => stream.sse_events(Direction::Sent, &body),
+            _ => {}
+        }
+        stream.stream_ended(Direction::Sent);
         Response::from_parts(head, Body::from(body))
     }
 }

@@ -98,7 +98,9 @@ fn receive(
     let incoming = match decode(body, &endpoint.limits()) {
         Ok(incoming) => incoming,
         Err(fault) => {
-            let refusal = refuse(malformed_post(headers.accept, required, &fault), fault.id.as_ref());
+            // The id of a response is one of ours: an error with it would be taken for the answer to another request.
+            let id = fault.id.as_ref().filter(|_| fault.needs_response);
+            let refusal = refuse(malformed_post(headers.accept, required, &fault), id);
             let finding = message_checks::malformed(&fault);
             match endpoint.named_session(caller, &head.headers) {
                 Ok(session) => session.driver.note_refused(&caller.observed, Some(finding)),

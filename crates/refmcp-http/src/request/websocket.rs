@@ -10,6 +10,7 @@ use std::sync::Arc;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use hyper_util::rt::TokioIo;
+use refmcp_auth::header_value::lists;
 use refmcp_server::transport::websocket::{Role, WebSocketSettings, derive_accept_key, pipe};
 use refmcp_server::transport::{ConnectionEnd, NoMemory};
 use tokio_util::task::AbortOnDropHandle;
@@ -84,20 +85,17 @@ pub(crate) fn upgrade(
                 stop.cancel();
             }))
         });
-        match endpoint.server.serve(pipe, connection, stop).await {
+        let refusal = match endpoint.server.serve(pipe, connection, stop).await {
             // The client broke the rules of WebSocket, or sent no message in time; the text has nothing that it sent.
             Err(fault) if fault.kind() == io::ErrorKind::InvalidData => {
-                let refusal = Refusal::bad_request(Reason::WebSocket, fault.to_string());
-                let path = path.map(|target| endpoint.options.path.of(target));
-                endpoint.refused(client, Some(&Method::GET), path, &refusal);
+                Refusal::bad_request(Reason::WebSocket, fault.to_string())
             }
-            Err(fault) => tracing::debug!(%fault, "a WebSocket ended"),
-            Ok(ConnectionEnd::NoMemory) => {
-                let path = path.map(|target| endpoint.options.path.of(target));
-                endpoint.refused(client, Some(&Method::GET), path, &Refusal::no_memory(NoMemory::Share));
-            }
-            Ok(_) => {}
-        }
+            Err(fault) => return tracing::debug!(%fault, "a WebSocket ended"),
+            Ok(ConnectionEnd::NoMemory) => Refusal::no_memory(NoMemory::Share),
+            Ok(_) => return,
+        };
+        let path = path.map(|target| endpoint.options.path.of(target));
+        endpoint.refused(client, Some(&Method::GET), path, &refusal);
     });
     Ok(response)
 }
@@ -133,9 +131,4 @@ pub fn websocket_handshake<B: Default>(
         sent.insert(header::SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(PROTOCOL));
     }
     Ok(response)
-}
-
-fn lists(headers: &HeaderMap, name: &axum::http::HeaderName, word: &str) -> bool {
-    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|listed| listed.trim().eq_ignore_ascii_case(word))
 }

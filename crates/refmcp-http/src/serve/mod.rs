@@ -15,6 +15,7 @@ pub(crate) mod unix;
 use std::convert::Infallible;
 use std::io;
 use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -151,12 +152,8 @@ impl Endpoint {
         shutdown.drained().await;
     }
 
-    /// The future that serves a connection, in a box of its kind: one without TLS needs less memory.
-    fn serve_accepted(
-        self,
-        accepted: Accepted,
-        signals: StopSignals,
-    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    /// Serves a connection. What only its beginning needs is freed with the future of that: there are many connections.
+    fn serve_accepted(self, accepted: Accepted, signals: StopSignals) -> Serving {
         match accepted {
             Accepted::Tcp(stream, peer, encryption) => {
                 // Small responses must not wait in the kernel's buffer.
@@ -165,165 +162,218 @@ impl Endpoint {
                 }
                 let client = Client::new(peer, stream.local_addr().ok());
                 match encryption {
-                    Encryption::Plain => Box::pin(self.serve_plain(stream, client, signals)),
+                    Encryption::Plain => Serving::begin(self.begin_plain(stream, client, signals)),
                     #[cfg(feature = "tls")]
-                    Encryption::Tls(tls) => Box::pin(self.serve_tls(stream, client, tls, signals)),
+                    Encryption::Tls(tls) => Serving::begin(self.begin_tls(stream, client, tls, signals)),
                 }
             }
             #[cfg(unix)]
-            Accepted::Unix(stream) => Box::pin(self.serve_plain(stream, Client::unix(), signals)),
+            Accepted::Unix(stream) => Serving::begin(self.begin_plain(stream, Client::unix(), signals)),
         }
     }
 
     /// Counts a connection and reserves memory for it, unless there are too many.
-    fn count_connection(&self, client: Client, bytes: usize) -> Option<(GaugeGuard, MemoryReservation)> {
+    fn admit(self, client: Client, bytes: usize, signals: StopSignals) -> Option<Connection> {
         let inner = &self.inner;
         let memory = inner.memory.connection(client, &inner.options.trusted_proxies);
         let full = || Refusal::unavailable(Reason::Connections, "too many connections are open", 1);
         let counted = inner.metrics.connections.enter(inner.options.max_connections).ok_or_else(full);
         let admitted =
             counted.and_then(|counted| Ok((counted, memory.open(bytes).map_err(Refusal::no_memory)?)));
-        admitted.inspect_err(|refusal| inner.refused(client, None, None, refusal)).ok()
+        let (counted, memory) =
+            admitted.inspect_err(|refusal| inner.refused(client, None, None, refusal)).ok()?;
+        let state = SocketState::default();
+        Some(Connection { endpoint: self, client, signals, state, memory, _counted: counted })
     }
 
-    async fn serve_plain<S: Socket>(self, mut stream: S, client: Client, signals: StopSignals) {
-        let Some((_counted, mut memory)) = self.count_connection(client, CONNECTION_BYTES) else {
-            return refuse_full(stream).await;
+    async fn begin_plain<S: Socket>(
+        self,
+        mut stream: S,
+        client: Client,
+        signals: StopSignals,
+    ) -> Option<BoxFuture> {
+        let Some(connection) = self.admit(client, CONNECTION_BYTES, signals) else {
+            refuse_full(stream).await;
+            return None;
         };
+        let inner = &connection.endpoint.inner;
         // The first bytes tell the version of HTTP.
-        let read = tokio::select! {
-            read = read_version(&mut stream) => read,
-            () = sleep(self.inner.options.head_timeout) => return self.inner.refused_slow_head(client),
-            () = signals.graceful.sent() => return,
+        let (version, prefix) = tokio::select! {
+            read = read_version(&mut stream) => read?,
+            () = sleep(inner.options.head_timeout) => {
+                inner.refused_slow_head(client);
+                return None;
+            }
+            () = connection.signals.graceful.sent() => return None,
         };
-        if let Some((version, prefix)) = read {
-            self.serve_http(stream, prefix, version, client, &mut memory, signals).await;
-        }
+        connection.serve(stream, prefix, version)
     }
 
     #[cfg(feature = "tls")]
-    async fn serve_tls(self, stream: TcpStream, client: Client, tls: tls::Tls, signals: StopSignals) {
-        let admitted = self.count_connection(client, CONNECTION_BYTES + TLS_BYTES);
-        let Some((_counted, mut memory)) = admitted else { return };
-        let inner = &self.inner;
+    async fn begin_tls(
+        self,
+        stream: TcpStream,
+        client: Client,
+        tls: tls::Tls,
+        signals: StopSignals,
+    ) -> Option<BoxFuture> {
+        let connection = self.admit(client, CONNECTION_BYTES + TLS_BYTES, signals)?;
+        let inner = &connection.endpoint.inner;
+        let stopped = &connection.signals.graceful;
         let (mut late, mut first) = (pin!(sleep(inner.options.head_timeout)), [0]);
         let begun = tokio::select! {
-            begun = stream.peek(&mut first) => begun,
-            () = &mut late => return inner.refused_handshake(client, None),
-            () = signals.graceful.sent() => return,
+            begun = stream.peek(&mut first) => begun.is_ok_and(|bytes| bytes > 0),
+            () = &mut late => {
+                inner.refused_handshake(client, None);
+                return None;
+            }
+            () = stopped.sent() => return None,
         };
         // A client that closes at once, as checks of a port do, is not refused.
-        if !begun.is_ok_and(|bytes| bytes > 0) {
-            return tracing::debug!(target: "refmcp::http", "no TLS handshake was begun");
+        if !begun {
+            tracing::debug!(target: "refmcp::http", "no TLS handshake was begun");
+            return None;
         }
         let opened = tokio::select! {
-            opened = Box::pin(tls.accept(stream)) => opened,
-            () = &mut late => return inner.refused_handshake(client, None),
-            () = signals.graceful.sent() => return,
+            opened = tls.accept(stream) => opened.map_err(Some),
+            () = &mut late => Err(None),
+            () = stopped.sent() => return None,
         };
         match opened {
-            Ok((stream, version)) => {
-                self.serve_http(stream, Bytes::new(), version, client, &mut memory, signals).await;
+            Ok((stream, version)) => connection.serve(stream, Bytes::new(), version),
+            Err(fault) => {
+                inner.refused_handshake(client, fault.as_ref());
+                None
             }
-            Err(fault) => inner.refused_handshake(client, Some(&fault)),
         }
     }
+}
 
-    /// Serves a connection until it ends. The future of each version has its own box: there are many connections, and one
-    /// version needs far more memory than the other.
-    async fn serve_http<S: Socket>(
-        self,
-        stream: S,
-        prefix: Bytes,
-        version: HttpVersion,
-        client: Client,
-        memory: &mut MemoryReservation,
-        signals: StopSignals,
-    ) {
-        let state = SocketState::default();
+type BoxFuture<T = ()> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// The work on a connection.
+enum Serving {
+    /// Until it is known how it is served.
+    Beginning(BoxFuture<Option<BoxFuture>>),
+    /// Until it ends.
+    Requests(BoxFuture),
+}
+
+impl Serving {
+    fn begin(beginning: impl Future<Output = Option<BoxFuture>> + Send + 'static) -> Self {
+        Self::Beginning(Box::pin(beginning))
+    }
+}
+
+impl Future for Serving {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if let Self::Beginning(beginning) = &mut *self {
+            let Some(requests) = ready!(beginning.as_mut().poll(context)) else { return Poll::Ready(()) };
+            *self = Self::Requests(requests);
+        }
+        match &mut *self {
+            Self::Requests(requests) => requests.as_mut().poll(context),
+            Self::Beginning(_) => Poll::Pending,
+        }
+    }
+}
+
+/// A connection that is counted.
+struct Connection {
+    endpoint: Endpoint,
+    client: Client,
+    signals: StopSignals,
+    state: SocketState,
+    memory: MemoryReservation,
+    _counted: GaugeGuard,
+}
+
+impl Connection {
+    /// Serves requests until the connection ends. The future of each version has its own box: one needs far more memory than
+    /// the other.
+    fn serve<S: Socket>(mut self, stream: S, prefix: Bytes, version: HttpVersion) -> Option<BoxFuture> {
         let is_tls = prefix.first() == Some(&TLS_HANDSHAKE);
         if version == HttpVersion::Http2 {
             // h2 has limits of its own for heads.
-            state.begin_request();
-            if let Err(fault) = memory.try_grow(HTTP2_BYTES) {
-                return self.inner.refused(client, None, None, &Refusal::no_memory(fault));
+            self.state.begin_request();
+            if let Err(fault) = self.memory.try_grow(HTTP2_BYTES) {
+                self.endpoint.inner.refused(self.client, None, None, &Refusal::no_memory(fault));
+                return None;
             }
         }
-        let memory = memory.account();
-        let write_timeout = self.inner.options.write_timeout;
-        let stream = ClientSocket::new(stream, prefix, write_timeout, state.clone(), memory);
-        let served = match version {
-            HttpVersion::Http1 => Box::pin(self.serve_http1(stream, &state, client, memory, signals)).await,
-            HttpVersion::Http2 => Box::pin(self.serve_http2(stream, client, memory, signals)).await,
-        };
-        if let Err(fault) = served {
-            tracing::debug!(target: "refmcp::http", %fault, "a connection ended");
-            let head_begun = version == HttpVersion::Http1 && state.is_head_begun();
-            self.inner.refused_head(client, &fault, is_tls, head_begun);
-        }
+        let (write_timeout, state) = (self.endpoint.inner.options.write_timeout, self.state.clone());
+        let stream = ClientSocket::new(stream, prefix, write_timeout, state, self.memory.account());
+        Some(match version {
+            HttpVersion::Http1 => Box::pin(self.serve_http1(stream, is_tls)),
+            HttpVersion::Http2 => Box::pin(self.serve_http2(stream)),
+        })
     }
 
-    async fn serve_http1<S: Socket>(
-        &self,
-        stream: ClientSocket<S>,
-        state: &SocketState,
-        client: Client,
-        memory: &MemoryAccount,
-        signals: StopSignals,
-    ) -> hyper::Result<()> {
+    async fn serve_http1<S: Socket>(self, stream: ClientSocket<S>, is_tls: bool) {
+        let Self { endpoint, signals, state, .. } = &self;
         // In a box, because a connection keeps the room for it also while it only reads a stream.
-        let answer = |request: hyper::Request<Incoming>| {
-            Box::pin(async {
-                state.begin_request();
-                let response = self.answer(client, memory, request.map(Body::new)).await;
-                // What comes after an upgrade is no head of a request.
-                if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-                    state.end_request();
-                    if response.headers().contains_key(header::CONNECTION) {
-                        state.drain_on_close();
-                    }
-                }
-                Ok::<Response, Infallible>(response)
-            })
-        };
+        let answer = |request| Box::pin(self.answer(request));
         let connection =
-            http1(&self.inner.options).serve_connection(TokioIo::new(stream), service_fn(answer));
+            http1(&endpoint.inner.options).serve_connection(TokioIo::new(stream), service_fn(answer));
         let mut connection = pin!(connection.with_upgrades());
         let mut served = signals.graceful.run_until_sent(connection.as_mut()).await;
         if served.is_none() {
             connection.as_mut().graceful_shutdown();
             served = signals.immediate.run_until_sent(connection).await;
         }
-        let served = served.unwrap_or(Ok(()));
-        if served.is_err() {
+        if let Some(Err(fault)) = served {
             state.drain_on_close();
+            self.ended(&fault, is_tls, state.is_head_begun());
         }
-        served
     }
 
-    async fn serve_http2<S: Socket>(
-        &self,
-        stream: ClientSocket<S>,
-        client: Client,
-        memory: &MemoryAccount,
-        signals: StopSignals,
-    ) -> hyper::Result<()> {
-        let builder = http2::builder(&self.inner, client);
+    /// Answers a request of HTTP/1.1.
+    async fn answer(&self, request: hyper::Request<Incoming>) -> Result<Response, Infallible> {
+        self.state.begin_request();
+        let request = request.map(Body::new);
+        let response = self.endpoint.answer(self.client, self.memory.account(), request).await;
+        // What comes after an upgrade is no head of a request.
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            self.state.end_request();
+            if response.headers().contains_key(header::CONNECTION) {
+                self.state.drain_on_close();
+            }
+        }
+        Ok(response)
+    }
+
+    async fn serve_http2<S: Socket>(self, stream: ClientSocket<S>) {
+        let Self { endpoint, client, signals, memory, .. } = &self;
+        let client = *client;
+        let builder = http2::builder(&endpoint.inner, client);
         let service = service_fn(move |request: hyper::Request<Incoming>| {
-            let (endpoint, memory) = (self.clone(), memory.clone());
+            let (endpoint, memory) = (endpoint.clone(), memory.account().clone());
             Box::pin(
                 async move { Ok::<_, Infallible>(endpoint.answer_http2(client, &memory, request).await) },
             )
         });
-        let stream = WatchedSocket::new(stream, self.inner.clone(), client);
+        let stream = WatchedSocket::new(stream, endpoint.inner.clone(), client);
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-        if let Some(served) = signals.graceful.run_until_sent(connection.as_mut()).await {
-            return served;
+        let mut served = signals.graceful.run_until_sent(connection.as_mut()).await;
+        if served.is_none() {
+            connection.as_mut().graceful_shutdown();
+            served = signals.immediate.run_until_sent(connection).await;
         }
-        connection.as_mut().graceful_shutdown();
-        signals.immediate.run_until_sent(connection).await.unwrap_or(Ok(()))
+        if let Some(Err(fault)) = served {
+            self.ended(&fault, false, false);
+        }
     }
 
+    /// Reports how a connection has ended, where that is a fault.
+    fn ended(&self, fault: &hyper::Error, is_tls: bool, head_begun: bool) {
+        tracing::debug!(target: "refmcp::http", %fault, "a connection ended");
+        self.endpoint.inner.refused_head(self.client, fault, is_tls, head_begun);
+    }
+}
+
+impl Endpoint {
     async fn answer_http2(
         &self,
         client: Client,
@@ -392,8 +442,6 @@ async fn pause_after(fault: &io::Error) {
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::{Context, Poll};
-
     use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
     use tokio::time::Instant;
 
@@ -407,17 +455,13 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let stream = tokio::net::TcpStream::connect(address).await.unwrap();
-        let (client, state) = (Client::new(address, None), SocketState::default());
-        let memory = MemoryBudget::new(0).account();
-        let socket = ClientSocket::new(stream, Bytes::new(), ACCEPT_PAUSE, state.clone(), &memory);
-        let serving = endpoint.serve_http1(socket, &state, client, &memory, StopSignals::default());
-        let http1 = size_of_val(&serving);
-        drop(serving);
+        let admitted = endpoint.admit(Client::new(address, None), 0, StopSignals::default());
+        let connection = admitted.unwrap();
+        let (state, memory) = (connection.state.clone(), connection.memory.account().clone());
+        let socket = ClientSocket::new(stream, Bytes::new(), ACCEPT_PAUSE, state, &memory);
+        let http1 = size_of_val(&connection.serve_http1(socket, false));
         assert!(http1 <= 1280, "{http1}");
-        let (stream, peer) = listener.accept().await.unwrap();
-        let plain =
-            size_of_val(&endpoint.serve_plain(stream, Client::new(peer, None), StopSignals::default()));
-        assert!(plain <= 640, "{plain}");
+        assert!(size_of::<Serving>() <= 24);
     }
 
     /// A stream that counts how often it is polled.
@@ -462,7 +506,11 @@ mod tests {
             let ((near, mut far), polls) = (tokio::io::duplex(64), Arc::new(AtomicUsize::new(0)));
             far.write_all(part).await.unwrap();
             let stream = Counted(near, polls.clone());
-            let served = endpoint.clone().serve_plain(stream, Client::default(), StopSignals::default());
+            let served = Serving::begin(endpoint.clone().begin_plain(
+                stream,
+                Client::default(),
+                StopSignals::default(),
+            ));
             let ended = tokio::spawn(async move {
                 served.await;
                 Instant::now()

@@ -52,10 +52,15 @@ pub(crate) struct HttpSession {
     reported: AtomicU64,
     /// What this replica shares with others, where there are any.
     shared: Option<Arc<SharedSession>>,
-    _memory: MemoryReservation,
+    memory: Mutex<MemoryReservation>,
 }
 
 impl HttpSession {
+    /// Reserves memory for a client that says so much of itself, where `initialize` comes once the session is open.
+    pub(crate) fn reserve_client(&self, client_bytes: usize) -> Result<(), Refusal> {
+        self.memory.lock().try_resize(session_bytes(client_bytes)).map_err(Refusal::no_memory)
+    }
+
     /// Looks after the call of another replica whose stream is resumed here.
     pub(crate) fn stream_resumed(&self, stream: StreamNumber) {
         if let Some(shared) = &self.shared {
@@ -389,7 +394,7 @@ impl EndpointState {
             used: AtomicU64::new(now),
             reported: AtomicU64::new(now),
             shared,
-            _memory: memory,
+            memory: Mutex::new(memory),
         });
         open.insert(id, session.clone());
         session

@@ -466,15 +466,19 @@ impl Reader {
         }
     }
 
-    /// Waits for the next message, or for the end.
-    pub(crate) async fn next(&self) -> Next {
+    /// Waits until there is something to read.
+    pub(crate) async fn readable(&self) {
         loop {
             let mut changed = std::pin::pin!(self.stream.changed.notified());
             changed.as_mut().enable();
-            match self.try_next() {
-                Next::Wait => changed.await,
-                found => return found,
+            {
+                let state = self.stream.state.lock();
+                let is_reader = state.reader == self.number && !state.overrun;
+                if !is_reader || state.ended || !state.pending.is_empty() {
+                    return;
+                }
             }
+            changed.await;
         }
     }
 }

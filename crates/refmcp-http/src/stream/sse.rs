@@ -1,6 +1,7 @@
 //! Server-sent events: a stream as the body of a response, and the ids of its events.
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,11 +11,11 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::response::Response;
 use bytes::Bytes;
-use futures_util::stream::unfold;
+use futures_util::stream::{Stream, unfold};
 use refmcp_proto::frame::{SseEvent, encode_comment, encode_event};
 use refmcp_proto::revision::Resumption;
 use refmcp_server::backplane::{EventKind, ReadOutcome, StreamNumber, StreamReader, Unavailable};
-use refmcp_server::transport::Observed;
+use refmcp_server::transport::observer::{Direction, Observed};
 use tokio::time::Instant;
 
 use crate::deadline::Deadline;
@@ -39,7 +40,6 @@ pub(crate) struct SseFormat {
     /// The retry delay of a stream that the server may close before its end. Such a stream begins with an event that has
     /// an id and no data.
     retry: Option<Duration>,
-    keep_alive: Duration,
 }
 
 impl SseFormat {
@@ -47,7 +47,6 @@ impl SseFormat {
         Self {
             ids: resumption != Resumption::Never,
             retry: (resumption == Resumption::Polling).then_some(options.retry),
-            keep_alive: options.keep_alive,
         }
     }
 }
@@ -83,21 +82,16 @@ pub(crate) fn response(
 ) -> Response {
     let (endpoint, sent, deadline) = (endpoint.clone(), Instant::now(), Deadline::default());
     let _guards: Box<dyn Send> = Box::new(guards);
-    let state =
-        Events { endpoint, source, format, beginning, observed, ended: false, sent, deadline, _guards };
-    let chunks = unfold(state, |mut events| async move {
-        let chunk = events.next().await?;
-        events.sent = Instant::now();
-        events.endpoint.metrics.sent.fetch_add(chunk.len() as u64, Ordering::Relaxed);
-        Some((Ok::<Bytes, std::convert::Infallible>(chunk), events))
-    });
-    with_headers(Body::from_stream(chunks))
+    let ids = format.ids;
+    let state = Events { endpoint, source, ids, beginning, observed, ended: false, sent, deadline, _guards };
+    with_headers(Body::from_stream(state.chunks()))
 }
 
 struct Events {
     endpoint: Arc<EndpointState>,
     source: EventSource,
-    format: SseFormat,
+    /// Whether events have ids.
+    ids: bool,
     beginning: Vec<u8>,
     observed: Observed,
     ended: bool,
@@ -109,40 +103,80 @@ struct Events {
 }
 
 impl Events {
+    fn chunks(self) -> impl Stream<Item = Result<Bytes, Infallible>> {
+        unfold(self, |mut events| async move {
+            let chunk = events.next().await?;
+            events.sent = Instant::now();
+            events.endpoint.metrics.sent.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+            Some((Ok(chunk), events))
+        })
+    }
+
     /// The next chunk: all events that are there by then, up to a limit.
     async fn next(&mut self) -> Option<Bytes> {
         let mut chunk = std::mem::take(&mut self.beginning);
-        if self.ended {
-            return None;
-        }
+        self.observed.sse_events(Direction::Sent, &chunk);
         // The beginning is sent before any event is waited for.
-        let more = if chunk.is_empty() {
-            let due = self.sent + self.format.keep_alive.min(YEAR);
-            tokio::select! {
-                biased;
-                more = self.source.next(true, &mut chunk, self.format, &self.observed) => more,
-                () = poll_fn(|context| self.deadline.poll(due, context)) => {
-                    encode_comment(&mut chunk, "alive");
-                    true
+        let waits = chunk.is_empty();
+        while !self.ended {
+            if waits {
+                match self.readable().await {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        encode_comment(&mut chunk, "alive");
+                        break;
+                    }
+                    Err(fault) => {
+                        breaks_off(&fault);
+                        self.ended = true;
+                        break;
+                    }
                 }
             }
-        } else {
-            self.source.next(false, &mut chunk, self.format, &self.observed).await
-        };
-        self.ended = !more;
-        (more || !chunk.is_empty()).then(|| chunk.into())
+            self.ended = !self.source.read(&mut chunk, self.ids, &self.observed).await;
+            if !waits || !chunk.is_empty() {
+                break;
+            }
+        }
+        (!chunk.is_empty()).then(|| chunk.into())
+    }
+
+    /// Waits until the source may have events; `false` if a keep-alive comment is due before.
+    async fn readable(&mut self) -> Result<bool, Unavailable> {
+        let due = self.sent + self.endpoint.options.keep_alive.min(YEAR);
+        tokio::select! {
+            biased;
+            readable = self.source.readable() => readable.map(|()| true),
+            () = poll_fn(|context| self.deadline.poll(due, context)) => Ok(false),
+        }
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        // Before the end, the client has left.
+        self.observed.stream_ended(if self.ended { Direction::Sent } else { Direction::Received });
     }
 }
 
 impl EventSource {
-    /// Writes the events that are there, or waits for some; returns whether more may follow. Dropping the future loses
-    /// nothing: events are written only after waiting.
-    async fn next(&mut self, wait: bool, out: &mut Vec<u8>, format: SseFormat, observed: &Observed) -> bool {
+    /// Waits until there may be events, or the end.
+    async fn readable(&self) -> Result<(), Unavailable> {
         match self {
             Self::Stream(reader) => {
-                let mut next = if wait { reader.next().await } else { reader.try_next() };
-                loop {
-                    match next {
+                reader.readable().await;
+                Ok(())
+            }
+            Self::Log(reader) => reader.readable().await,
+        }
+    }
+
+    /// Writes the events that are there; returns whether more may follow.
+    async fn read(&mut self, out: &mut Vec<u8>, ids: bool, observed: &Observed) -> bool {
+        match self {
+            Self::Stream(reader) => {
+                while out.len() < CHUNK {
+                    match reader.try_next() {
                         Next::Message(message) => {
                             observed.sent(&message.json);
                             write_message(out, None, &message.json);
@@ -150,15 +184,12 @@ impl EventSource {
                         Next::Wait => return true,
                         Next::End | Next::Lost => return false,
                     }
-                    if out.len() >= CHUNK {
-                        return true;
-                    }
-                    next = reader.try_next();
                 }
+                true
             }
             Self::Log(reader) => {
-                let read = if wait { reader.next().await } else { reader.try_next().await };
-                write_logged(out, reader.stream().number, format, read, observed)
+                let read = reader.try_next().await;
+                write_logged(out, reader.stream().number, ids, read, observed)
             }
         }
     }
@@ -168,7 +199,7 @@ impl EventSource {
 fn write_logged(
     out: &mut Vec<u8>,
     stream: StreamNumber,
-    format: SseFormat,
+    ids: bool,
     read: Result<ReadOutcome, Unavailable>,
     observed: &Observed,
 ) -> bool {
@@ -176,8 +207,8 @@ fn write_logged(
         Ok(ReadOutcome::Events(events)) => {
             let mut more = true;
             for event in events {
-                let id = format.ids.then(|| event_id(stream, event.seq));
-                observed.sent(&event.bytes);
+                let id = ids.then(|| event_id(stream, event.seq));
+                observed.sent_in_event(id.as_deref(), &event.bytes);
                 write_message(out, id.as_deref(), &event.bytes);
                 more = event.kind == EventKind::Event;
             }
@@ -192,11 +223,15 @@ fn write_logged(
             | ReadOutcome::Unknown,
         ) => false,
         Err(fault) => {
-            // The client resumes where it was.
-            tracing::warn!(%fault, "a stream breaks off");
+            breaks_off(&fault);
             false
         }
     }
+}
+
+/// The client resumes where it was.
+fn breaks_off(fault: &Unavailable) {
+    tracing::warn!(%fault, "a stream breaks off");
 }
 
 /// A response of these events alone.
@@ -256,7 +291,31 @@ fn write(out: &mut Vec<u8>, event: &SseEvent<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use refmcp_server::transport::MemoryBudget;
+
     use super::*;
+    use crate::stream::response_stream::{GET_STREAM, ResponseStream};
+
+    /// There are many streams that only wait.
+    #[tokio::test]
+    async fn a_stream_needs_little_memory() {
+        let server = refmcp_server::Server::builder("small", "1.0").build().unwrap();
+        let endpoint = crate::Endpoint::builder(server).build().inner;
+        let stream = ResponseStream::new(GET_STREAM, 100, &MemoryBudget::new(0).account());
+        let events = Events {
+            endpoint,
+            source: EventSource::Stream(stream.attach()),
+            ids: false,
+            beginning: Vec::new(),
+            observed: Observed::default(),
+            ended: false,
+            sent: Instant::now(),
+            deadline: Deadline::default(),
+            _guards: Box::new(()),
+        };
+        let (state, chunks) = (size_of_val(&events), size_of_val(&events.chunks()));
+        assert!(chunks <= 448, "{chunks}, the state {state}");
+    }
 
     #[test]
     fn event_ids_are_two_numbers() {

@@ -112,6 +112,7 @@ async fn refused_requests_are_findings() {
     let ping = request("ping", json!({})).to_string();
     let list = request("tools/list", with_meta(json!({}))).to_string();
     let initialize = request("initialize", initialize_params(LATEST_SESSION)).to_string();
+    let batch = format!("[{list}]");
     let accept = ("Accept", "application/json, text/event-stream");
     let (stateless, session) = (("MCP-Protocol-Version", STATELESS), ("Mcp-Session-Id", &*client.session));
     for (headers, body, rule) in [
@@ -126,6 +127,7 @@ async fn refused_requests_are_findings() {
         (&[("Accept", "text/html"), stateless, ("Mcp-Method", "tools/list")], &list, "MHTTP-02"),
         (&[("Accept", "text/html"), session], &ping, "HTTP-03"),
         (&[accept], &ping, "HTTP-19"),
+        (&[accept, stateless], &batch, "RPC-10"),
         (&[accept, session, ("MCP-Protocol-Version", "2025-03-26")], &ping, "LIFE-09"),
         (&[accept, session], &initialize, "LIFE-01"),
     ] {

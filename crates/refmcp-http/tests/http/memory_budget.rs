@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use h2::client::Builder;
 use refmcp_http::Options;
+use refmcp_proto::frame::SseItem;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
@@ -148,6 +149,32 @@ async fn what_clients_say_of_themselves() {
     }
     assert!(opened >= 2 && refused >= 10, "{opened} {refused}");
     assert!(holds(&site).await > BUDGET as f64 / 2.0);
+}
+
+#[tokio::test]
+async fn what_clients_of_http_sse_say_of_themselves() {
+    let site = site().await;
+    let mut params = initialize_params("2024-11-05");
+    params["capabilities"] = json!({ "experimental": { "large": { "text": "x".repeat(40 << 10) } } });
+    let initialize = request("initialize", params).to_string();
+    let (mut opened, mut refused) = (Vec::new(), 0);
+    for _ in 0..100 {
+        let mut stream = site.send("GET", "/sse", &[], b"").await;
+        if stream.status == 503 {
+            refused += 1;
+            continue;
+        }
+        let Some(SseItem::Event(event)) = stream.item().await else { panic!("no event") };
+        match site.send("POST", &event.data, &[], initialize.as_bytes()).await.status {
+            202 => opened.push(stream),
+            503 => refused += 1,
+            other => panic!("{other}"),
+        }
+    }
+    assert!(opened.len() >= 2 && refused >= 10, "{} {refused}", opened.len());
+    assert!(holds(&site).await > BUDGET as f64 / 2.0);
+    drop(opened);
+    until_given_back(&site).await;
 }
 
 #[tokio::test]

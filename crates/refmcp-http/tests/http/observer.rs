@@ -63,26 +63,33 @@ async fn a_session_is_one_connection_with_a_stream_for_each_request() {
         "received",
         "sent status 200",
         "sent",
+        "sent end",
         // initialized
         "received POST /mcp",
         "received",
         "sent status 202",
+        "sent end",
         // the call, with progress and the answer
         "received POST /mcp",
         "received",
         "sent status 200",
+        "sent event retry 1000",
+        "sent event id 1.0",
         "sent",
         "sent",
+        "sent end",
         "received DELETE /mcp",
         "sent status 204",
+        "sent end",
         "closed: the client ended the session",
     ];
     assert_eq!(lines, expected, "{events:#?}");
     assert!(events.iter().all(|event| event.side == Side::Server));
     let stream = |index: usize| events[index].line.split(' ').next().unwrap().to_owned();
-    assert!(stream(8).starts_with('#') && (9..13).all(|index| stream(index) == stream(8)), "{events:#?}");
-    assert_ne!(stream(5), stream(8));
-    assert!(events[11].line.contains("notifications/progress") && events[12].line.contains("there"));
+    assert!(stream(10).starts_with('#') && (11..18).all(|index| stream(index) == stream(10)), "{events:#?}");
+    assert_ne!(stream(6), stream(10));
+    assert!(events[15].line.contains("notifications/progress") && events[16].line.contains("there"));
+    assert_eq!((&*events[15].event_id, &*events[16].event_id), ("1.1", "1.2"));
     let session = events[3].fields.iter().find(|(name, _)| name == "mcp-session-id");
     assert!(session.is_some(), "the head of the response is whole: {events:#?}");
 }
@@ -101,7 +108,7 @@ async fn a_request_without_a_session_is_a_connection_of_its_own() {
     let events = of_connection(&observer, "tools/list");
     let expected = ["opened http 127.0.0.1", "received POST /mcp", "received", "sent status 200", "sent"];
     assert_eq!(beginnings(&events)[..5], expected);
-    assert_eq!(beginnings(&events)[5..], ["closed: finished"]);
+    assert_eq!(beginnings(&events)[5..], ["sent end", "closed: finished"]);
 }
 
 #[tokio::test]
@@ -162,6 +169,8 @@ async fn http_sse_is_a_connection_with_the_get_stream() {
     let events = of_connection(&observer, "GET /sse");
     let lines: Vec<&str> = events.iter().map(|event| event.line.as_str()).collect();
     assert_eq!(lines[..3], ["opened http+sse 127.0.0.1", "#0 received GET /sse", "#0 sent status 200"]);
+    assert!(lines[3].starts_with("#0 sent event endpoint \"/messages?sessionId="), "{lines:#?}");
+    assert!(lines.contains(&"#0 received end"), "the reader has left: {lines:#?}");
     assert!(lines.iter().any(|line| line.starts_with("#0 sent {")), "{lines:#?}");
     assert!(lines.iter().any(|line| line.contains("received {") && !line.starts_with("#0 ")), "{lines:#?}");
     assert!(lines.contains(&"closed: the stream of the session ended"), "{lines:#?}");

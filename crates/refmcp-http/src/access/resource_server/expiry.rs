@@ -1,54 +1,16 @@
 //! Streams end when their access token expires or is revoked.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::{Body, HttpBody};
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
-use hyper::body::{Frame, SizeHint};
+use futures_util::StreamExt;
 use refmcp_auth::resource::{AccessError, digest};
 
 use super::ResourceServer;
 use super::verification::VerifiedToken;
-
-/// A body that ends when a token expires. Its chunks are whole events, so no event is cut.
-struct ExpiringBody {
-    body: Body,
-    expired: Pin<Box<dyn Future<Output = ()> + Send>>,
-    ended: bool,
-}
-
-impl HttpBody for ExpiringBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if !self.ended && self.expired.as_mut().poll(context).is_ready() {
-            self.ended = true;
-            // What the stream holds is dropped now, not with its connection.
-            self.body = Body::empty();
-        }
-        if self.ended {
-            return Poll::Ready(None);
-        }
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.ended || self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::default()
-    }
-}
 
 impl ResourceServer {
     /// Ends a response that is an SSE stream with the token of its request.
@@ -58,7 +20,8 @@ impl ResourceServer {
             return response;
         }
         let expired = Box::pin(self.clone().until_expired(token.clone()));
-        response.map(|body| Body::new(ExpiringBody { body, expired, ended: false }))
+        // Its chunks are whole events, so no event is cut.
+        response.map(|body| Body::from_stream(body.into_data_stream().take_until(expired)))
     }
 
     /// Waits until a token expires, or until introspection finds it inactive.

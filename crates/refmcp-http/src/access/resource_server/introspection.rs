@@ -102,19 +102,16 @@ impl ResourceServer {
         token: &Secret,
         digest: Digest,
     ) -> Outcome {
-        let introspect = || {
-            let (server, introspection) = (self.clone(), introspection.clone());
-            let (issuer, token) = (issuer.clone(), token.clone());
-            async move { server.introspect(&introspection, &issuer, &token, digest).await }
-        };
+        let introspect =
+            || self.clone().introspect(introspection.clone(), issuer.clone(), token.clone(), digest);
         self.state.introspections.once(digest, introspect).await
     }
 
     async fn introspect(
-        &self,
-        introspection: &Introspection,
-        issuer: &Arc<Issuer>,
-        token: &Secret,
+        self,
+        introspection: Introspection,
+        issuer: Arc<Issuer>,
+        token: Secret,
         digest: Digest,
     ) -> Outcome {
         // Another request may have been first.
@@ -125,12 +122,12 @@ impl ResourceServer {
         if self.state.cache.is_inactive(&digest, now) {
             return Err(AccessError::Inactive);
         }
-        let claims = self.request_introspection(introspection, issuer, token).await;
+        let claims = self.request_introspection(&introspection, &issuer, &token).await;
         if let Err(AccessError::Inactive | AccessError::Token(_)) = claims {
             self.state.cache.insert_inactive(digest, now + INTROSPECTION_CACHE_TTL.as_secs(), now);
         }
         let cached = INTROSPECTION_CACHE_TTL.min(self.settings.options.recheck_every);
-        Ok(self.cache(&claims?, digest, Some(token.clone()), cached))
+        Ok(self.cache(&claims?, digest, Some(token), cached))
     }
 
     async fn request_introspection(

@@ -1,6 +1,5 @@
 //! Verification of a request's access token, from the head of the request alone.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +24,7 @@ use crate::refusal::Refusal;
 use crate::routes::Target;
 
 /// An access token that was verified.
+#[derive(Debug)]
 pub(crate) struct VerifiedToken {
     pub(crate) access: VerifiedAccess,
     /// Its scopes, as handlers see them.
@@ -34,12 +34,6 @@ pub(crate) struct VerifiedToken {
     scheme: TokenType,
     /// The token itself, where introspection has to be repeated.
     pub(super) secret: Option<Secret>,
-}
-
-impl fmt::Debug for VerifiedToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("VerifiedToken").field("access", &self.access).finish_non_exhaustive()
-    }
 }
 
 /// The host and scheme that the client used, as far as they are known.

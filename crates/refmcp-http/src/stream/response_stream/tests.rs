@@ -33,6 +33,14 @@ fn text(next: Next) -> String {
     }
 }
 
+impl Reader {
+    /// Waits for the next message, or for the end.
+    async fn next(&self) -> Next {
+        self.readable().await;
+        self.try_next()
+    }
+}
+
 #[tokio::test]
 async fn an_answer_is_taken_only_if_it_is_the_first_message() {
     let stream = stream_of(ExchangeId(1), 100);
