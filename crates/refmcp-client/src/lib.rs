@@ -51,8 +51,6 @@ pub mod redact;
 pub mod transport;
 #[cfg(feature = "websocket")]
 pub mod websocket;
-#[cfg(feature = "websocket")]
-mod yielding_stream;
 
 pub use builder::ClientBuilder;
 pub use client::Client;

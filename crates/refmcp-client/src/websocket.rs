@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use hyper::header::{self, HeaderName};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use refmcp_auth::header_value::lists;
 use refmcp_proto::engine::client::TransportError;
 use refmcp_transport::Observed;
 use refmcp_transport::websocket::{Role, WebSocketSettings, derive_accept_key, pipe};
@@ -25,7 +26,6 @@ use crate::http::request::{USER_AGENT, observe_request, observe_response};
 use crate::http::{Address, AddressScope, UrlError};
 use crate::pipe::PipeTransport;
 use crate::transport::{Connecting, Connector, JsonObject, MessageSink, Transport};
-use crate::yielding_stream::YieldingStream;
 
 /// The subprotocol that is offered.
 const PROTOCOL: &str = "mcp";
@@ -39,7 +39,7 @@ const NO_PINGS: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Bytes of an error's body that are read.
 const MAX_ERROR_BODY: usize = 4 << 10;
 
-type Socket = YieldingStream<TokioIo<hyper::upgrade::Upgraded>>;
+type Socket = TokioIo<hyper::upgrade::Upgraded>;
 
 /// Why the handshake failed, with the head of the response and the scope of the server.
 struct HandshakeError {
@@ -178,7 +178,7 @@ impl WebSocket {
         }
         check(response.headers(), &key).map_err(|why| TransportError::Misbehaved(why.to_owned()))?;
         let socket = hyper::upgrade::on(response).await.map_err(|fault| connection_error(&fault))?;
-        Ok(YieldingStream::new(TokioIo::new(socket)))
+        Ok(TokioIo::new(socket))
     }
 
     /// The request of the handshake, and its key, which only a WebSocket server can answer.
@@ -239,11 +239,7 @@ fn is_reserved(name: &HeaderName) -> bool {
 
 /// Checks the head of the server's handshake.
 fn check(headers: &HeaderMap, key: &str) -> Result<(), &'static str> {
-    let is = |name: HeaderName, wanted: &str| {
-        let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
-        values.flat_map(|value| value.split(',')).any(|value| value.trim().eq_ignore_ascii_case(wanted))
-    };
-    if !is(header::UPGRADE, "websocket") || !is(header::CONNECTION, "upgrade") {
+    if !lists(headers, &header::UPGRADE, "websocket") || !lists(headers, &header::CONNECTION, "upgrade") {
         return Err("it switches to another protocol than WebSocket");
     }
     let accepted = headers
@@ -253,7 +249,9 @@ fn check(headers: &HeaderMap, key: &str) -> Result<(), &'static str> {
         return Err("its answer to the key of the WebSocket is wrong");
     }
     // Many servers choose none, which is fine.
-    if headers.contains_key(header::SEC_WEBSOCKET_PROTOCOL) && !is(header::SEC_WEBSOCKET_PROTOCOL, PROTOCOL) {
+    if headers.contains_key(header::SEC_WEBSOCKET_PROTOCOL)
+        && !lists(headers, &header::SEC_WEBSOCKET_PROTOCOL, PROTOCOL)
+    {
         return Err("it chose a subprotocol that was not offered");
     }
     if headers.contains_key(header::SEC_WEBSOCKET_EXTENSIONS) {

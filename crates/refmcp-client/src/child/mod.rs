@@ -3,6 +3,7 @@
 //! A child leads a process group of its own, which ends with it: first its input is closed, then the group is sent
 //! SIGTERM, then SIGKILL. It inherits only environment variables that are no secrets, and those it is given.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
@@ -15,7 +16,7 @@ use refmcp_proto::engine::client::TransportError;
 use refmcp_transport::pipe::{LineReader, LineWriter};
 use tokio::process::Command;
 
-use crate::pipe::{DEFAULT_MAX_MESSAGE_SIZE, Outbox, PipeContent, PipeTransport, Task, read_messages};
+use crate::pipe::{DEFAULT_MAX_MESSAGE_SIZE, PipeContent, PipeTransport, Task};
 use crate::redact::{self, Secrets};
 use crate::transport::{Connecting, Connector, MessageSink, Transport};
 
@@ -157,8 +158,7 @@ impl ChildProcess {
 
     /// The secrets that it is given: the values of its variables, and what is masked of its arguments.
     pub fn secrets(&self) -> Secrets {
-        let words = std::iter::once(&self.program).chain(&self.args).map(|word| word.to_string_lossy());
-        let secrets = Secrets::default().with_words(&words.collect::<Vec<_>>());
+        let secrets = Secrets::default().with_words(&self.words());
         let values = self.environment.given().map(|(_, value)| value.to_string_lossy());
         values.fold(secrets, |secrets, value| secrets.with_value(&value))
     }
@@ -202,6 +202,10 @@ impl ChildProcess {
         self
     }
 
+    fn words(&self) -> Vec<Cow<'_, str>> {
+        std::iter::once(&self.program).chain(&self.args).map(|word| word.to_string_lossy()).collect()
+    }
+
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.args).env_clear().envs(self.environment.variables());
@@ -226,34 +230,19 @@ impl ChildProcess {
             let program = redact::word(&self.program.to_string_lossy());
             return Err(TransportError::Unreachable(format!("{program}: it has no pipes")));
         };
-        let outbox = Arc::new(Outbox::new(LineWriter::new(stdin), sink.observed()));
-        let (transport, shutdown) = PipeTransport::with_shutdown(outbox.clone());
-        let lines = LineReader::new(stdout, self.max_message_size);
-        let reading = Task::spawn(read_messages(
-            lines,
-            outbox.clone(),
-            sink.clone(),
-            self.max_message_size,
-            PipeContent::Mixed,
-        ));
-        let flushing = Task::spawn({
-            let outbox = outbox.clone();
-            async move { outbox.run().await }
-        });
+        let ends = (LineReader::new(stdout, self.max_message_size), LineWriter::new(stdin));
+        let (transport, pipe) = PipeTransport::begin(ends, &sink, self.max_message_size, PipeContent::Mixed);
         let stderr_tail = Arc::new(StderrTail::new(self.quotes_stderr.then(|| self.secrets())));
         let (stderr, to) = (child.stderr.take(), self.stderr.clone());
         let draining = Task::spawn(stderr::drain(stderr, to, Arc::clone(&stderr_tail), sink.observed()));
         let supervisor = Supervisor {
             child,
             group,
-            outbox,
+            pipe,
             sink,
-            reading,
-            flushing,
             draining,
             stderr_tail,
             shutdown_timeouts: self.shutdown_timeouts,
-            shutdown,
         };
         tokio::spawn(supervisor.run());
         Ok(transport)
@@ -270,8 +259,7 @@ impl Connector for ChildProcess {
     }
 
     fn name(&self) -> String {
-        let words = std::iter::once(&self.program).chain(&self.args).map(|word| word.to_string_lossy());
-        redact::command_line(&words.collect::<Vec<_>>())
+        redact::command_line(&self.words())
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::ShutdownTimeouts;
 use super::group::Group;
 use super::stderr::StderrTail;
-use crate::pipe::{FLUSH_TIMEOUT, Outbox, READ_ON_TIMEOUT, ShutdownSignal, Task, write_error};
+use crate::pipe::{FLUSH_TIMEOUT, PipeTasks, READ_ON_TIMEOUT, Task, write_error};
 use crate::transport::MessageSink;
 
 /// How long a killed process may take to be gone; only one that hangs in the kernel takes any time.
@@ -22,33 +22,30 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) struct Supervisor {
     pub(super) child: Child,
     pub(super) group: Group,
-    pub(super) outbox: Arc<Outbox<LineWriter<ChildStdin>>>,
+    pub(super) pipe: PipeTasks<LineWriter<ChildStdin>>,
     pub(super) sink: Arc<dyn MessageSink>,
-    pub(super) reading: Task<io::Result<()>>,
-    pub(super) flushing: Task<io::Result<()>>,
-    pub(super) draining: Task<io::Result<()>>,
+    pub(super) draining: Task,
     pub(super) stderr_tail: Arc<StderrTail>,
     pub(super) shutdown_timeouts: ShutdownTimeouts,
-    pub(super) shutdown: ShutdownSignal,
 }
 
 impl Supervisor {
     pub(super) async fn run(mut self) {
         let why = tokio::select! {
             status = self.child.wait() => self.exited(status).await,
-            read = &mut self.reading => {
+            read = &mut self.pipe.reading => {
                 let otherwise = match read {
                     Ok(()) => "the server closed its output".to_owned(),
                     Err(fault) => format!("the server's output cannot be read: {fault}"),
                 };
                 self.exited_or(TransportError::Broken(otherwise)).await
             }
-            written = &mut self.flushing => self.exited_or(write_error(written)).await,
-            () = self.shutdown.requested() => TransportError::Closed,
+            written = &mut self.pipe.flushing => self.exited_or(write_error(written)).await,
+            () = self.pipe.shutdown.requested() => TransportError::Closed,
         };
         self.sink.closed(why);
         self.end().await;
-        self.shutdown.done();
+        self.pipe.shutdown.done();
     }
 
     /// A server that closes one of its pipes usually exits soon, and its exit status is the better error.
@@ -63,7 +60,7 @@ impl Supervisor {
     /// started may hold the pipes open.
     async fn exited(&mut self, status: io::Result<ExitStatus>) -> TransportError {
         let rest = async {
-            let _ = (&mut self.reading).await;
+            let _ = (&mut self.pipe.reading).await;
             let _ = (&mut self.draining).await;
         };
         if timeout(READ_ON_TIMEOUT, rest).await.is_err() {
@@ -82,12 +79,12 @@ impl Supervisor {
 
     /// Ends the server in order: closes its input, then SIGTERM, then SIGKILL.
     async fn end(&mut self) {
-        self.outbox.finish();
-        if timeout(FLUSH_TIMEOUT, &mut self.flushing).await.is_err() {
+        self.pipe.outbox.finish();
+        if timeout(FLUSH_TIMEOUT, &mut self.pipe.flushing).await.is_err() {
             tracing::debug!("the server did not take what was queued for it");
         }
-        self.flushing.stop().await;
-        self.outbox.shut();
+        self.pipe.flushing.stop().await;
+        self.pipe.outbox.shut();
         let exited = timeout(self.shutdown_timeouts.closed, self.child.wait()).await.is_ok();
         if !exited || self.group.is_alive() {
             self.group.terminate();

@@ -48,7 +48,7 @@ impl HttpSse {
         {
             return Err(unexpected(response, "a stream of events").await);
         }
-        let mut events = EventStream::new(response.body, requester.max_message_size);
+        let mut events = EventStream::new(response, requester.max_message_size);
         let patience = self.endpoint.settings.head_timeout;
         let endpoint = timeout(patience, read_endpoint(&requester, &mut events)).await.map_err(|_| {
             TransportError::Misbehaved(format!("the stream did not name an endpoint within {patience:?}"))
@@ -117,19 +117,15 @@ async fn read_endpoint(
 
 /// Hands on all messages of the stream. It cannot be resumed, so the transport ends with it.
 async fn listen(requester: Arc<HttpRequester>, mut events: EventStream) {
-    let observed = requester.observed.stream(StreamId::GET);
     let why = loop {
         match events.next().await {
-            Ok(SseItem::Event(event)) if event.event != "message" => {
-                requester.ignored_event(&observed, &event);
-            }
+            Ok(SseItem::Event(event)) if event.event != "message" => requester.ignored_event(&event),
             Ok(SseItem::Event(event)) if !event.data.is_empty() => {
-                observed.received(event.data.as_bytes());
                 requester.sink.message(None, event.data.as_bytes());
             }
             Ok(_) => {}
             Err(StreamEnd::TooLong) => {
-                observed.too_long(requester.max_message_size);
+                requester.observed.stream(StreamId::GET).too_long(requester.max_message_size);
                 requester.sink.too_long(None, requester.max_message_size);
                 break TransportError::Misbehaved(format!(
                     "a message is longer than {} bytes",
@@ -139,6 +135,7 @@ async fn listen(requester: Arc<HttpRequester>, mut events: EventStream) {
             Err(StreamEnd::Broken(why)) => break TransportError::Broken(why),
         }
     };
+    events.release();
     requester.sink.closed(why);
 }
 

@@ -80,33 +80,44 @@ impl ShutdownSignal {
     }
 }
 
+/// The tasks of a pipe, for the owner that ends them.
+pub(crate) struct PipeTasks<W> {
+    pub(crate) outbox: Arc<Outbox<W>>,
+    pub(crate) reading: Task,
+    pub(crate) flushing: Task,
+    pub(crate) shutdown: ShutdownSignal,
+}
+
 impl<W: FrameWriter + 'static> PipeTransport<W> {
-    /// A transport, and the signal for the task that runs it.
-    pub(crate) fn with_shutdown(outbox: Arc<Outbox<W>>) -> (Arc<Self>, ShutdownSignal) {
+    /// Begins to read and to write; ending both is up to the owner of the tasks.
+    pub(crate) fn begin<R: FrameReader + 'static>(
+        (reader, writer): (R, W),
+        sink: &Arc<dyn MessageSink>,
+        max_message_size: usize,
+        content: PipeContent,
+    ) -> (Arc<Self>, PipeTasks<W>) {
+        let outbox = Arc::new(Outbox::new(writer, sink.observed()));
         let (shutdown, requested) = watch::channel(false);
         let (done, ended) = watch::channel(false);
-        (Arc::new(Self { outbox, shutdown, ended }), ShutdownSignal { requested, ended: done })
+        let reading = read_messages(reader, outbox.clone(), sink.clone(), max_message_size, content);
+        let flushed = outbox.clone();
+        let tasks = PipeTasks {
+            outbox: outbox.clone(),
+            reading: Task::spawn(reading),
+            flushing: Task::spawn(async move { flushed.run().await }),
+            shutdown: ShutdownSignal { requested, ended: done },
+        };
+        (Arc::new(Self { outbox, shutdown, ended }), tasks)
     }
 
     /// Starts a transport that runs as long as its pipe.
     pub(crate) fn start<R: FrameReader + 'static>(
-        (reader, writer): (R, W),
+        ends: (R, W),
         sink: Arc<dyn MessageSink>,
         max_message_size: usize,
     ) -> Arc<dyn Transport> {
-        let outbox = Arc::new(Outbox::new(writer, sink.observed()));
-        let (transport, mut shutdown) = Self::with_shutdown(outbox.clone());
-        let mut reading = Task::spawn(read_messages(
-            reader,
-            outbox.clone(),
-            sink.clone(),
-            max_message_size,
-            PipeContent::MessagesOnly,
-        ));
-        let mut flushing = Task::spawn({
-            let outbox = outbox.clone();
-            async move { outbox.run().await }
-        });
+        let (transport, tasks) = Self::begin(ends, &sink, max_message_size, PipeContent::MessagesOnly);
+        let PipeTasks { outbox, mut reading, mut flushing, mut shutdown } = tasks;
         tokio::spawn(async move {
             let why = tokio::select! {
                 read = &mut reading => read_error(read),
@@ -265,18 +276,16 @@ pub(crate) fn write_error(written: io::Result<()>) -> TransportError {
 }
 
 /// A task that ends with its handle, and can be awaited again after its end.
-pub(crate) struct Task<T> {
-    handle: AbortOnDropHandle<T>,
+pub(crate) struct Task {
+    handle: AbortOnDropHandle<io::Result<()>>,
     finished: bool,
 }
 
-impl<T: Send + 'static> Task<io::Result<T>> {
-    pub(crate) fn spawn(work: impl Future<Output = io::Result<T>> + Send + 'static) -> Self {
+impl Task {
+    pub(crate) fn spawn(work: impl Future<Output = io::Result<()>> + Send + 'static) -> Self {
         Self { handle: AbortOnDropHandle::new(tokio::spawn(work)), finished: false }
     }
-}
 
-impl<T> Task<io::Result<T>> {
     /// Aborts the task, and waits until all it held is dropped.
     pub(crate) async fn stop(&mut self) {
         self.handle.abort();
@@ -285,8 +294,8 @@ impl<T> Task<io::Result<T>> {
     }
 }
 
-impl<T> Future for Task<io::Result<T>> {
-    type Output = io::Result<T>;
+impl Future for Task {
+    type Output = io::Result<()>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if self.finished {

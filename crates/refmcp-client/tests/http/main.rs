@@ -7,6 +7,7 @@ mod auth;
 mod bad_streams;
 mod exact_bytes;
 mod fetch;
+mod floods;
 mod get_stream;
 mod headers;
 mod http_sse;

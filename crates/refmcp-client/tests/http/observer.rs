@@ -48,26 +48,29 @@ async fn each_post_has_its_heads_and_messages() {
     let lines = observer.lines();
     let find = |beginning: &str| lines.iter().find(|line| line.starts_with(beginning));
     assert_eq!(
-        lines[1..5],
+        lines[1..6],
         [
             "#1 sent POST /mcp".to_owned(),
             format!("#1 sent {asked_json}"),
             "#1 received status 200".to_owned(),
             format!("#1 received {}", result(1)),
+            "#1 received end".to_owned(),
         ]
     );
     assert_eq!(field(&observer, "#1 sent POST /mcp", "content-type"), "application/json");
     assert_eq!(field(&observer, "#1 received status 200", "mcp-session-id"), "s1");
     assert_eq!(field(&observer, "#2 sent POST /mcp", "mcp-session-id"), "s1");
     assert_eq!(
-        lines[7..11],
+        lines[8..13],
         [
             "#2 received status 200".to_owned(),
-            "#2 received invalid \"?\": an event named \"other\"".to_owned(),
+            "#2 received event other \"?\"".to_owned(),
             format!("#2 received {}", progress(1)),
             format!("#2 received {}", result(2)),
+            "#2 received end".to_owned(),
         ]
     );
+    assert_eq!((&*observer.events()[10].event_id, &*observer.events()[11].event_id), ("a", "b"));
     assert!(find("#3 received status 500").is_some(), "{lines:#?}");
     assert!(find("#3 received invalid \"<h1>broken</h1>\": not JSON").is_some(), "{lines:#?}");
     assert!(find("#3 failed: the server refused with status 500").is_some(), "{lines:#?}");
@@ -79,7 +82,7 @@ async fn each_post_has_its_heads_and_messages() {
     in_time("the end", closing).await.unwrap();
     assert_eq!(
         observer.lines()[lines.len()..],
-        ["sent DELETE /mcp", "received status 204", "closed: finished"]
+        ["sent DELETE /mcp", "received status 204", "received end", "closed: finished"]
     );
 }
 
@@ -161,7 +164,7 @@ async fn http_sse_has_its_stream_and_its_posts() {
     transport.as_ref().unwrap().clone().send(asked);
     let (mut peer, _) = server.request().await;
     peer.accepted().await;
-    observer.until("#1 received status 202").await;
+    observer.until("#1 received end").await;
     stream.chunk(&format!("event: message\ndata: {}\n\n", result(1))).await;
     recorded.message().await;
     assert_eq!(
@@ -169,14 +172,17 @@ async fn http_sse_has_its_stream_and_its_posts() {
         [
             "#0 sent GET /sse".to_owned(),
             "#0 received status 200".to_owned(),
+            "#0 received event endpoint \"/messages?id=7\"".to_owned(),
             "#1 sent POST /messages?id=7".to_owned(),
             format!("#1 sent {asked_json}"),
             "#1 received status 202".to_owned(),
+            "#1 received end".to_owned(),
             format!("#0 received {}", result(1)),
         ]
     );
     stream.chunk(&format!("data: {}\n\n", "x".repeat(2000))).await;
     assert_eq!(recorded.next().await, SinkEvent::TooLong(None, 1000));
     let lines = observer.until("closed: ").await;
-    assert_eq!(lines[lines.len() - 2], "#0 received invalid \"\": longer than 1000 bytes");
+    assert!(lines.contains(&"#0 received invalid \"\": longer than 1000 bytes".to_owned()), "{lines:#?}");
+    assert!(lines.contains(&"#0 sent end".to_owned()), "the reader has left: {lines:#?}");
 }

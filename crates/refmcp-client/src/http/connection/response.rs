@@ -14,7 +14,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::{TrySendError, http1, http2};
 use hyper::{HeaderMap, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use refmcp_transport::Observed;
+use refmcp_transport::observer::{Direction, Observed};
 use tokio::time::timeout;
 
 use super::address_scope::AddressScope;
@@ -132,9 +132,19 @@ pub(crate) struct HttpResponse {
 }
 
 impl HttpResponse {
+    /// The same response, which is told to an observer.
+    #[must_use]
+    pub(crate) fn observed_by(mut self, observed: &Observed) -> Self {
+        self.observed = observed.clone();
+        self.body.end.observed = observed.clone();
+        self
+    }
+
     fn new(response: Response<Incoming>, scope: AddressScope, connection: OwnedConnection) -> Self {
         let (head, incoming) = response.into_parts();
-        let body = Body { incoming, ended: false, connection };
+        let is_over = incoming.is_end_stream();
+        let end = BodyEnd { observed: Observed::default(), is_over, is_broken: false };
+        let body = Body { incoming, end, connection };
         Self { status: head.status, headers: head.headers, body, scope, observed: Observed::default() }
     }
 
@@ -164,8 +174,25 @@ pub(crate) enum BodyError {
 #[derive(Debug)]
 pub(crate) struct Body {
     incoming: Incoming,
-    ended: bool,
+    end: BodyEnd,
     connection: OwnedConnection,
+}
+
+/// How far a body was read. The end is told as it is dropped, behind what was read.
+#[derive(Debug)]
+struct BodyEnd {
+    observed: Observed,
+    is_over: bool,
+    is_broken: bool,
+}
+
+impl Drop for BodyEnd {
+    fn drop(&mut self) {
+        // What broke has neither ended nor been left.
+        if !self.is_broken {
+            self.observed.stream_ended(if self.is_over { Direction::Received } else { Direction::Sent });
+        }
+    }
 }
 
 impl Body {
@@ -183,9 +210,12 @@ impl Body {
                     // Trailers are not used.
                     Err(_) => continue,
                 },
-                Poll::Ready(Some(Err(fault))) => return Poll::Ready(Err(describe(&fault))),
+                Poll::Ready(Some(Err(fault))) => {
+                    self.end.is_broken = true;
+                    return Poll::Ready(Err(describe(&fault)));
+                }
                 Poll::Ready(None) => {
-                    self.ended = true;
+                    self.end.is_over = true;
                     return Poll::Ready(Ok(None));
                 }
                 Poll::Pending => {}
@@ -200,7 +230,7 @@ impl Body {
 
     /// True if nothing more comes.
     pub(crate) fn is_over(&self) -> bool {
-        self.ended || self.incoming.is_end_stream()
+        self.end.is_over || self.incoming.is_end_stream()
     }
 
     /// The whole body, without a copy if it came in one piece.
@@ -250,8 +280,9 @@ impl Body {
     }
 
     /// Frees the connection for other requests if the body was read to its end, and drops it otherwise.
-    pub(crate) fn finish(self) {
+    pub(crate) fn finish(mut self) {
         let over = self.is_over();
+        self.end.is_over = over;
         if let Some((connection, Some(idle))) = self.connection.filter(|_| over) {
             drop(self.incoming);
             idle.give_back(connection);

@@ -47,11 +47,11 @@ pub(crate) fn add_reason(why: TransportError, reason: Option<Box<str>>) -> Trans
 /// The beginning of a body, which is read no further.
 async fn beginning(mut response: HttpResponse) -> Vec<u8> {
     let body = response.body.beginning(MAX_BODY).await;
-    if body.len() < MAX_BODY {
-        response.body.finish();
-    }
     if !body.is_empty() {
         response.observed.received(&body);
+    }
+    if body.len() < MAX_BODY {
+        response.body.finish();
     }
     body
 }
@@ -168,6 +168,7 @@ pub(crate) async fn unexpected(mut response: HttpResponse, wanted: &str) -> Tran
     let kind = shown(&response.headers, &header::CONTENT_TYPE).unwrap_or_default();
     let body = response.body.beginning(MAX_BODY).await;
     response.observed.invalid_input(&body, format_args!("content of type {kind}"));
+    response.body.finish();
     let body = quoted(&body);
     TransportError::Misbehaved(format!(
         "status {status} with content of type {kind}, where {wanted} was due: {body}"

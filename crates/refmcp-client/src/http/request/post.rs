@@ -92,6 +92,7 @@ impl PostedRequest<'_> {
                     .whole(requester.max_message_size)
                     .await
                     .map_err(|fault| self.body_error(fault))?;
+                response.observed.received(&body);
                 // Freed before the message is handed on: its receiver may send the next request at once.
                 response.body.finish();
                 self.handle_body(&body, response.status)
@@ -118,22 +119,17 @@ impl PostedRequest<'_> {
         if body.trim_ascii().is_empty() {
             return Err(TransportError::Misbehaved(format!("status {} with an empty body", status.as_u16())));
         }
-        self.receive(body);
+        self.requester.sink.message(Some(self.exchange), body);
         if plainly_answers(body, &self.json) || answers(body, &self.json, self.requester.max_message_size) {
             return Ok(());
         }
         Err(TransportError::Misbehaved("the body of the response held no answer to the request".to_owned()))
     }
 
-    fn receive(&self, json: &[u8]) {
-        self.requester.observed(self.exchange).received(json);
-        self.requester.sink.message(Some(self.exchange), json);
-    }
-
     /// Reads a stream until the answer has come, over as many connections as it takes.
     async fn follow(&self, response: HttpResponse) -> Result<(), TransportError> {
         let mut position = ResumePosition::new();
-        let mut events = EventStream::new(response.body, self.requester.max_message_size);
+        let mut events = EventStream::new(response, self.requester.max_message_size);
         loop {
             let why = loop {
                 match events.next().await {
@@ -141,9 +137,7 @@ impl PostedRequest<'_> {
                         if let Some(event) = position.advance(item)
                             && self.handle_event(&event)
                         {
-                            events
-                                .finish(&*self.requester.sink, &self.requester.observed(self.exchange))
-                                .await;
+                            events.finish(&*self.requester.sink).await;
                             return Ok(());
                         }
                     }
@@ -164,11 +158,11 @@ impl PostedRequest<'_> {
     /// Hands an event on; true if it is the response.
     fn handle_event(&self, event: &SseReceived) -> bool {
         if event.event != "message" {
-            self.requester.ignored_event(&self.requester.observed(self.exchange), event);
+            self.requester.ignored_event(event);
             return false;
         }
         let json = event.data.as_bytes();
-        self.receive(json);
+        self.requester.sink.message(Some(self.exchange), json);
         plainly_answers(json, &self.json) || answers(json, &self.json, self.requester.max_message_size)
     }
 
@@ -199,7 +193,7 @@ impl PostedRequest<'_> {
             {
                 check_encoding(&response.headers)?;
                 position.opened();
-                return Ok(EventStream::new(response.body, requester.max_message_size));
+                return Ok(EventStream::new(response, requester.max_message_size));
             }
             if response.status.is_success() {
                 return Err(unexpected(response, "the rest of a stream of events").await);

@@ -241,10 +241,9 @@ impl HttpRequester {
         if !body.is_empty() {
             observed.sent(body);
         }
-        let mut response = self.pool.send(method.clone(), target, headers, body.clone(), patience).await?;
+        let response = self.pool.send(method.clone(), target, headers, body.clone(), patience).await?;
         observe_response(observed, response.status, &response.headers);
-        response.observed = observed.clone();
-        Ok(response)
+        Ok(response.observed_by(observed))
     }
 
     /// A request that posts a message.
@@ -264,10 +263,8 @@ impl HttpRequester {
     }
 
     /// An SSE event of another name than `message` is ignored.
-    pub(crate) fn ignored_event(&self, observed: &Observed, event: &SseReceived) {
-        let what = format!("an event named {:?}", excerpt(&event.event));
-        observed.invalid_input(event.data.as_bytes(), &what);
-        self.sink.ignored_input(&what);
+    pub(crate) fn ignored_event(&self, event: &SseReceived) {
+        self.sink.ignored_input(&format!("an event named {:?}", excerpt(&event.event)));
     }
 
     /// What observes a request and its response.

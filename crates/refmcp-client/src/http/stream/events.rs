@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use refmcp_proto::frame::{SseDecoder, SseItem};
-use refmcp_transport::Observed;
+use refmcp_transport::observer::{Direction, Observed};
 use tokio::task::coop::consume_budget;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 
-use crate::http::connection::Body;
+use crate::http::connection::{Body, HttpResponse};
 use crate::transport::MessageSink;
 
 /// How long to wait for the end of a stream after the answer, so that its connection can be used again.
@@ -37,15 +37,16 @@ pub(crate) struct EventStream {
     /// Bytes since the last yield.
     since_yield: usize,
     end: Option<StreamEnd>,
+    observed: Observed,
 }
 
 impl EventStream {
-    pub(crate) fn new(body: Body, max_message_size: usize) -> Self {
-        let decoder = SseDecoder::new(max_message_size);
-        Self { body, decoder, read: VecDeque::new(), since_yield: 0, end: None }
+    pub(crate) fn new(response: HttpResponse, max_message_size: usize) -> Self {
+        let (body, observed, decoder) = (response.body, response.observed, SseDecoder::new(max_message_size));
+        Self { body, decoder, read: VecDeque::new(), since_yield: 0, end: None, observed }
     }
 
-    /// The next item.
+    /// The next item, which an observer sees.
     pub(crate) async fn next(&mut self) -> Result<SseItem, StreamEnd> {
         loop {
             if !self.read.is_empty() {
@@ -53,6 +54,7 @@ impl EventStream {
                 consume_budget().await;
             }
             if let Some(item) = self.read.pop_front() {
+                self.observed.sse_item(Direction::Received, &item);
                 return Ok(item);
             }
             if let Some(end) = &self.end {
@@ -82,23 +84,19 @@ impl EventStream {
     }
 
     /// The answer has come. Data after it is ignored input; if the stream ends soon, the connection is freed.
-    pub(crate) async fn finish(mut self, sink: &dyn MessageSink, observed: &Observed) {
+    pub(crate) async fn finish(mut self, sink: &dyn MessageSink) {
         let rest = async {
             loop {
                 match self.next().await {
-                    Ok(SseItem::Event(event)) if !event.data.is_empty() => break Some(event.data),
+                    Ok(SseItem::Event(event)) if !event.data.is_empty() => break true,
                     Ok(_) => {}
-                    Err(_) => break None,
+                    Err(_) => break false,
                 }
             }
         };
         match timeout(END_TIMEOUT, rest).await {
-            Ok(Some(data)) => {
-                let what = "data on a stream after the final answer";
-                observed.invalid_input(data.as_bytes(), what);
-                sink.ignored_input(what);
-            }
-            Ok(None) => self.body.finish(),
+            Ok(true) => sink.ignored_input("data on a stream after the final answer"),
+            Ok(false) => self.body.finish(),
             Err(_) => {}
         }
     }

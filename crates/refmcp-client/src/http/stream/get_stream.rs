@@ -33,8 +33,7 @@ pub(crate) async fn keep_open(requester: Arc<HttpRequester>, rules: &'static Rul
                 if std::mem::take(&mut lost) {
                     requester.sink.stream_restored();
                 }
-                read(&requester, &mut position, EventStream::new(response.body, requester.max_message_size))
-                    .await;
+                read(&requester, &mut position, EventStream::new(response, requester.max_message_size)).await;
                 position.ended();
             }
             Ok(response) if response.status.is_success() => {
@@ -81,19 +80,15 @@ fn refused(status: StatusCode) -> TransportError {
 }
 
 async fn read(requester: &HttpRequester, position: &mut ResumePosition, mut events: EventStream) {
-    let observed = requester.observed.stream(StreamId::GET);
     loop {
         match events.next().await {
             Ok(item) => match position.advance(item) {
-                Some(event) if event.event != "message" => requester.ignored_event(&observed, &event),
-                Some(event) => {
-                    observed.received(event.data.as_bytes());
-                    requester.sink.message(None, event.data.as_bytes());
-                }
+                Some(event) if event.event != "message" => requester.ignored_event(&event),
+                Some(event) => requester.sink.message(None, event.data.as_bytes()),
                 None => {}
             },
             Err(StreamEnd::TooLong) => {
-                observed.too_long(requester.max_message_size);
+                requester.observed.stream(StreamId::GET).too_long(requester.max_message_size);
                 return requester.sink.too_long(None, requester.max_message_size);
             }
             Err(StreamEnd::Broken(_)) => return events.release(),

@@ -119,7 +119,12 @@ mod tests {
 
     fn event(id: Option<&str>, data: &str) -> SseItem {
         let id = id.map(str::to_owned);
-        SseItem::Event(SseReceived { id, event: "message".to_owned(), data: data.to_owned() })
+        SseItem::Event(SseReceived {
+            has_own_id: id.is_some(),
+            id,
+            event: "message".to_owned(),
+            data: data.to_owned(),
+        })
     }
 
     #[tokio::test]
