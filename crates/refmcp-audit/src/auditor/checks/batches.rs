@@ -1,0 +1,97 @@
+//! Rules about batches.
+
+use std::collections::HashSet;
+
+use refmcp_proto::revision::{BatchRule, Revision};
+use refmcp_proto::rule::{self, Rule};
+use serde_json::Value;
+
+use super::{Check, Findings};
+use crate::auditor::conversation::State;
+use crate::auditor::message::{Body, Message};
+use crate::verdict::Role;
+
+static RULES: &[&Rule] = &[&rule::RPC_08, &rule::RPC_09, &rule::RPC_10];
+
+/// Requests of batches.
+#[derive(Debug, Default)]
+pub(super) struct Batches {
+    /// Their senders and ids, until they have a response.
+    waiting: HashSet<(Role, String)>,
+}
+
+/// Requests of batches that are remembered.
+const MAX_WAITING: usize = 1024;
+
+impl Check for Batches {
+    fn rules(&self) -> &'static [&'static Rule] {
+        RULES
+    }
+
+    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+        match &message.body {
+            Body::Request { method: "initialize", params, .. } => opening(message, params, findings),
+            // What answers a batch comes as one, also where a member of it was out of place.
+            Body::Response { .. } if !message.in_batch || state.negotiated.is_some_and(accepts) => {}
+            _ => {
+                if let Some(revision) = message.revision {
+                    alone(message.in_batch && !accepts(revision), findings);
+                }
+            }
+        }
+        match &message.body {
+            Body::Request { id, .. }
+                if message.in_batch
+                    && message.revision.is_some_and(accepts)
+                    && self.waiting.len() < MAX_WAITING =>
+            {
+                self.waiting.insert((message.from, id.to_string()));
+            }
+            Body::Response { id, result, .. } => self.answered(message, id, result.err(), findings),
+            _ => {}
+        }
+    }
+}
+
+impl Batches {
+    fn answered(
+        &mut self,
+        message: &Message<'_>,
+        id: &Value,
+        error: Option<&Value>,
+        findings: &mut Findings<'_>,
+    ) {
+        let asker = message.from.peer();
+        if self.waiting.remove(&(asker, id.to_string())) {
+            findings.judge(&rule::RPC_08, None);
+        } else if id.is_null()
+            && error.is_some()
+            && !message.in_batch
+            && self.waiting.iter().any(|(from, _)| *from == asker)
+        {
+            let what = "a batch was refused as a whole".to_owned();
+            findings.judge(&rule::RPC_08, Some((what, "answer each request of a batch")));
+            self.waiting.retain(|(from, _)| *from != asker);
+        }
+    }
+}
+
+fn accepts(revision: Revision) -> bool {
+    revision.rules().batches == BatchRule::Accepted
+}
+
+fn alone(broken: bool, findings: &mut Findings<'_>) {
+    let fault = || ("a batch where the revision has none".to_owned(), "send each message on its own");
+    findings.judge(&rule::RPC_10, broken.then(fault));
+}
+
+/// What initialize requests decides whether there are batches, since nothing is agreed before.
+fn opening(message: &Message<'_>, params: &Value, findings: &mut Findings<'_>) {
+    let requested = params.get("protocolVersion").and_then(Value::as_str).and_then(|it| it.parse().ok());
+    if message.revision.or(requested).is_some_and(accepts) {
+        let fault = || ("initialize is in a batch".to_owned(), "send initialize as a message of its own");
+        findings.judge(&rule::RPC_09, message.in_batch.then(fault));
+    } else {
+        alone(message.in_batch, findings);
+    }
+}

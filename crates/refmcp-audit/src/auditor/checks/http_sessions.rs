@@ -1,0 +1,167 @@
+//! Rules about sessions over streamable HTTP: the session id, its end, and what follows.
+
+use refmcp_proto::revision::{Lifecycle, Revision};
+use refmcp_proto::rule::{self, Rule};
+use refmcp_transport::observer::Side;
+
+use super::{Check, Findings, fault_if};
+use crate::auditor::conversation::{State, header};
+use crate::auditor::message::Message;
+use crate::recording::{Event, EventKind, Header};
+use crate::verdict::Role;
+
+static RULES: &[&Rule] = &[&rule::HTTP_18, &rule::HTTP_19, &rule::HTTP_21, &rule::HTTP_22, &rule::HTTP_23];
+
+#[derive(Debug, Default)]
+pub(super) struct HttpSessions {
+    phase: Phase,
+    /// Requests under way that name a session which has ended.
+    late: Vec<Option<u64>>,
+    /// The DELETE under way.
+    delete: Option<Option<u64>>,
+}
+
+/// What is known of the session id.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// The server has assigned none.
+    #[default]
+    None,
+    /// The server has assigned one.
+    Assigned,
+    /// The client has deleted the session.
+    Deleted,
+    /// The server did not know the session any more, at this time.
+    Lost { at: u64 },
+}
+
+const SESSION_ID: &str = "mcp-session-id";
+
+/// Why a server closes a session that was neither used nor deleted for long.
+const EXPIRED: &str = "the session was not used";
+
+/// What a client sends within this time after 404, in milliseconds, it may have begun to send before.
+const RACE: u64 = 1000;
+
+/// Requests after the end of a session that are remembered.
+const MAX_LATE: usize = 64;
+
+impl Check for HttpSessions {
+    fn rules(&self) -> &'static [&'static Rule] {
+        RULES
+    }
+
+    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+        let Some(stream) = state.stream(message.stream).filter(|stream| stream.method == "POST") else {
+            return;
+        };
+        if message.from != Role::Client || state.transport != "http" {
+            return;
+        }
+        let names_session = stream.header(SESSION_ID).is_some();
+        let opens = matches!(message.request(), Some(("initialize", _)));
+        if let Phase::Lost { at } = self.phase
+            && (opens || names_session && message.at > at.saturating_add(RACE))
+        {
+            let what = match opens {
+                true => "initialize names a session",
+                false => "the client goes on with a session that was answered with 404",
+            };
+            let fault =
+                fault_if(names_session, what, "open a new session by initialize without Mcp-Session-Id");
+            findings.judge_in(state.negotiated, &rule::HTTP_22, Role::Client, fault);
+        }
+        if opens {
+            self.phase = Phase::None;
+        } else if self.phase == Phase::Assigned && message.revision == state.negotiated {
+            repeats_session(names_session, state.negotiated, findings);
+        }
+    }
+
+    fn event(&mut self, event: &Event, state: &State, findings: &mut Findings<'_>) {
+        if state.transport != "http" {
+            return;
+        }
+        match &event.kind {
+            EventKind::Request { method, headers, .. } => self.asked(event, method, headers, state, findings),
+            EventKind::Response { status, headers, .. } => {
+                self.answered(event, *status, headers, state, findings);
+            }
+            EventKind::Closed { why }
+                if why == EXPIRED && state.side == Side::Server && self.phase == Phase::Assigned =>
+            {
+                let expected = "send DELETE when a session is no longer needed";
+                let fault = fault_if(true, "the session expired, and was not deleted", expected);
+                findings.judge_in(state.negotiated, &rule::HTTP_23, Role::Client, fault);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl HttpSessions {
+    /// The head of a request. Those of POST are judged with their message.
+    fn asked(
+        &mut self,
+        event: &Event,
+        method: &str,
+        headers: &[Header],
+        state: &State,
+        findings: &mut Findings<'_>,
+    ) {
+        let names_session = header(headers, SESSION_ID).is_some();
+        if matches!(method, "GET" | "DELETE") && self.phase == Phase::Assigned {
+            repeats_session(names_session, state.negotiated, findings);
+        }
+        if method == "DELETE" && names_session {
+            self.delete = Some(event.stream);
+            findings.judge_in(state.negotiated, &rule::HTTP_23, Role::Client, None);
+        } else if names_session && self.phase == Phase::Deleted && self.late.len() < MAX_LATE {
+            self.late.push(event.stream);
+        }
+    }
+
+    fn answered(
+        &mut self,
+        event: &Event,
+        status: u16,
+        headers: &[Header],
+        state: &State,
+        findings: &mut Findings<'_>,
+    ) {
+        let is_success = (200..300).contains(&status);
+        if self.delete == Some(event.stream) {
+            self.delete = None;
+            if is_success {
+                self.phase = Phase::Deleted;
+            }
+            return;
+        }
+        if let Some(at) = self.late.iter().position(|late| *late == event.stream) {
+            self.late.swap_remove(at);
+            if is_success || status == 404 {
+                let expected = "answer requests for a session that has ended with 404";
+                let fault = fault_if(is_success, "a deleted session goes on", expected);
+                findings.judge_in(state.negotiated, &rule::HTTP_21, Role::Server, fault);
+            }
+        }
+        let Some(stream) = state.stream(event.stream) else { return };
+        let has_sessions = state.negotiated.is_some_and(|it| it.lifecycle() == Lifecycle::Handshake);
+        if status == 404 && stream.header(SESSION_ID).is_some() && has_sessions {
+            self.phase = Phase::Lost { at: event.at };
+        }
+        if let Some(id) = header(headers, SESSION_ID).filter(|_| stream.opens_session && is_success) {
+            self.phase = Phase::Assigned;
+            let is_visible = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic());
+            let expected = "use visible ASCII characters";
+            let fault = fault_if(!is_visible, "the session id has other characters", expected);
+            findings.judge_in(stream.revision, &rule::HTTP_18, Role::Server, fault);
+        }
+    }
+}
+
+fn repeats_session(names_session: bool, agreed: Option<Revision>, findings: &mut Findings<'_>) {
+    let expected = "send Mcp-Session-Id as the response to initialize has it";
+    let fault = fault_if(!names_session, "a request of a session has no Mcp-Session-Id", expected);
+    findings.judge_in(agreed, &rule::HTTP_19, Role::Client, fault);
+}

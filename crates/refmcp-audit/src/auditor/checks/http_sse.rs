@@ -1,0 +1,94 @@
+//! Rules about HTTP+SSE: the event `endpoint`, and which way messages go.
+
+use refmcp_proto::rule::{self, Rule};
+use serde_json::Value;
+
+use super::{Check, Findings, fault_if};
+use crate::auditor::conversation::State;
+use crate::auditor::message::Message;
+use crate::recording::{Event, EventKind};
+use crate::verdict::Role;
+
+static RULES: &[&Rule] = &[&rule::SSE_01, &rule::SSE_02, &rule::SSE_03, &rule::SSE_04];
+
+#[derive(Debug, Default)]
+pub(super) struct HttpSse {
+    /// Whether the stream has begun with an event.
+    has_begun: bool,
+    /// The path that `endpoint` names.
+    endpoint: Option<String>,
+}
+
+impl Check for HttpSse {
+    fn rules(&self) -> &'static [&'static Rule] {
+        RULES
+    }
+
+    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+        let Some(stream) = state.stream(message.stream).filter(|_| state.transport == "http+sse") else {
+            return;
+        };
+        let is_post = stream.method == "POST";
+        if message.from == Role::Server && (!is_post || stream.status.is_some_and(|it| it < 300)) {
+            let expected = "send messages as events named message on the stream";
+            let fault = fault_if(is_post, "a message comes in the response to a POST", expected);
+            findings.judge(&rule::SSE_04, fault);
+        }
+    }
+
+    fn event(&mut self, event: &Event, state: &State, findings: &mut Findings<'_>) {
+        let Some(stream) = state.stream(event.stream).filter(|_| state.transport == "http+sse") else {
+            return;
+        };
+        match &event.kind {
+            EventKind::Request { method, .. } if method == "GET" => *self = Self::default(),
+            EventKind::Request { method, target, .. } if method == "POST" => {
+                if let Some(endpoint) = &self.endpoint {
+                    let path = path_of(target);
+                    let is_other = !path.ends_with(endpoint.as_str()) && !endpoint.ends_with(path);
+                    let fault =
+                        fault_if(is_other, "a message is posted elsewhere", "post to what endpoint names");
+                    findings.judge(&rule::SSE_03, fault);
+                }
+            }
+            EventKind::Response { status: status @ (..300 | 405), .. }
+                if stream.method == "POST" && self.endpoint.is_some() =>
+            {
+                let expected = "accept POST at the URI that endpoint names";
+                let fault = fault_if(*status == 405, "POST is refused with 405", expected);
+                findings.judge(&rule::SSE_01, fault);
+            }
+            EventKind::Message { .. } if stream.method == "GET" => self.begin(false, findings),
+            EventKind::Sse { name, data, .. } if stream.method == "GET" && !data.is_empty() => {
+                let is_endpoint = name.as_deref() == Some("endpoint");
+                self.begin(is_endpoint, findings);
+                if is_endpoint {
+                    self.endpoint = Some(path_of(data).to_owned());
+                } else if serde_json::from_str::<Value>(data).is_ok_and(|it| it.get("jsonrpc").is_some()) {
+                    let what = "a message comes in an event of another name than message";
+                    let fault = fault_if(true, what, "send messages as events named message");
+                    findings.judge(&rule::SSE_04, fault);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl HttpSse {
+    fn begin(&mut self, is_endpoint: bool, findings: &mut Findings<'_>) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            let expected = "begin the stream with an event named endpoint";
+            let fault =
+                fault_if(!is_endpoint, "the stream begins with another event than endpoint", expected);
+            findings.judge(&rule::SSE_02, fault);
+        }
+    }
+}
+
+/// The path of a URI or of the target of a request.
+fn path_of(uri: &str) -> &str {
+    let uri = uri.trim();
+    let rest = uri.split_once("://").map_or(uri, |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
+    rest.split(['?', '#']).next().unwrap_or_default()
+}

@@ -1,0 +1,105 @@
+//! Rules about log messages and their levels.
+
+use refmcp_proto::revision::LogScope;
+use refmcp_proto::rule::{self, Rule};
+use refmcp_transport::observer::Side;
+use serde_json::Value;
+
+use super::values::{text, unless};
+use super::{Check, Findings};
+use crate::auditor::conversation::State;
+use crate::auditor::message::Message;
+use crate::verdict::Role;
+
+static RULES: &[&Rule] = &[&rule::LOG_01, &rule::LOG_02, &rule::LOG_03, &rule::LOG_06];
+
+/// The levels, the least one first.
+const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
+
+#[derive(Debug, Default)]
+pub(super) struct Logging {
+    /// The least level that the client set, as an index of the levels.
+    least: Option<usize>,
+}
+
+impl Check for Logging {
+    fn rules(&self) -> &'static [&'static Rule] {
+        RULES
+    }
+
+    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+        let scope = message.revision.map(|revision| revision.rules().log_scope);
+        if let Some((method, params)) = message.request() {
+            let wanted = match scope {
+                Some(LogScope::Request) => params.get("_meta").and_then(|meta| meta.get(LEVEL_KEY)),
+                _ => params.get("level").filter(|_| method == "logging/setLevel"),
+            };
+            if let Some(wanted) = wanted {
+                judge_level(wanted, findings);
+            }
+        } else if let Some((request, _)) = message.result() {
+            if request.method == "logging/setLevel" {
+                self.least = text(&request.params, "level").and_then(index_of);
+            }
+        } else if let Some(("notifications/message", params)) = message.notification()
+            && message.from == Role::Server
+        {
+            if let Some(declared) = state.server.declares(&["logging"]) {
+                let what = "a log message of a server that does not declare logging";
+                findings.judge(&rule::LOG_01, unless(declared, what, "declare the logging capability"));
+            }
+            let level = params.get("level").unwrap_or(&Value::Null);
+            judge_level(level, findings);
+            let Some(level) = level.as_str().and_then(index_of) else { return };
+            match scope {
+                Some(LogScope::Session) => self.judge_session(level, state, findings),
+                Some(LogScope::Request) => judge_request(level, message, state, findings),
+                None => {}
+            }
+        }
+    }
+}
+
+impl Logging {
+    fn judge_session(&self, level: usize, state: &State, findings: &mut Findings<'_>) {
+        // What a client receives on several streams may have been sent in another order.
+        if let Some(least) = self.least.filter(|_| !(state.is_http() && state.side == Side::Client)) {
+            let what = "a log message below the level that the client has set";
+            let expected = "send log messages at the level of logging/setLevel or above";
+            findings.judge(&rule::LOG_02, unless(level >= least, what, expected));
+        }
+    }
+}
+
+/// Without sessions a log message belongs to a request that wants it; over HTTP that is the one of its stream.
+fn judge_request(level: usize, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    let requests = || {
+        let all = state.unanswered(Role::Client).map(|(_, request)| request);
+        all.filter(|request| !state.is_http() || request.stream == message.stream)
+    };
+    // Subscriptions have a rule of their own, and a request that is not known may want anything.
+    if requests().any(|request| request.method == "subscriptions/listen") || requests().next().is_none() {
+        return;
+    }
+    let wanted = requests().filter_map(|request| text(request.params.get("_meta")?, LEVEL_KEY));
+    let least = wanted.map(|wanted| index_of(wanted).unwrap_or(0)).min();
+    let what = match least {
+        None => "a log message, and no request that waits wants any",
+        Some(_) => "a log message below the level that the request names",
+    };
+    let expected = "send log messages to requests that name a logLevel, at that level or above";
+    findings.judge(&rule::LOG_03, unless(least.is_some_and(|least| level >= least), what, expected));
+}
+
+fn judge_level(level: &Value, findings: &mut Findings<'_>) {
+    let is_level = level.as_str().and_then(index_of).is_some();
+    let what = "a log level that does not exist";
+    let expected = "use debug, info, notice, warning, error, critical, alert or emergency";
+    findings.judge(&rule::LOG_06, unless(is_level, what, expected));
+}
+
+fn index_of(level: &str) -> Option<usize> {
+    LEVELS.iter().position(|known| *known == level)
+}

@@ -1,0 +1,229 @@
+//! Rules about the headers that repeat the body of a request without a session: revision, method, name and marked arguments.
+
+use std::collections::{HashMap, HashSet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use refmcp_proto::jsonrpc::code;
+use refmcp_proto::param_headers::{ParamHeader, param_headers};
+use refmcp_proto::revision::{Lifecycle, Method, Revision};
+use refmcp_proto::rule::{self, Rule};
+use serde_json::Value;
+
+use super::{Check, Findings, fault_if};
+use crate::auditor::conversation::{State, Stream};
+use crate::auditor::message::Message;
+use crate::verdict::Role;
+
+static RULES: &[&Rule] = &[
+    &rule::MHTTP_08,
+    &rule::MHTTP_09,
+    &rule::MHTTP_13,
+    &rule::MHTTP_14,
+    &rule::MHTTP_16,
+    &rule::MHTTP_17,
+    &rule::MHTTP_19,
+];
+
+#[derive(Debug, Default)]
+pub(super) struct MirroredHeaders {
+    /// The marked arguments of each tool that was listed.
+    tools: HashMap<String, Vec<ParamHeader>>,
+    /// Tools whose call was refused for its headers, since the client listed them.
+    refused: HashSet<String>,
+}
+
+/// Tools that are remembered; calls of others are not judged.
+const MAX_TOOLS: usize = 4096;
+
+/// What stands in a recording for a secret.
+const MASK: &str = "***";
+
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+
+impl Check for MirroredHeaders {
+    fn rules(&self) -> &'static [&'static Rule] {
+        RULES
+    }
+
+    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+        let is_stateless = |revision: Option<Revision>| {
+            revision.is_some_and(|revision| revision.lifecycle() == Lifecycle::PerRequest)
+        };
+        if !is_stateless(message.revision) {
+            return;
+        }
+        if let Some((request, result)) = message.result()
+            && request.method == "tools/list"
+        {
+            self.listed(result, findings);
+        }
+        let Some(stream) = state.stream(message.stream).filter(|_| state.transport == "http") else { return };
+        if let (Role::Client, Some((method, params))) = (message.from, message.request())
+            && is_stateless(message.http_revision(stream))
+        {
+            self.requested(method, params, stream, findings);
+        }
+        if let Some((request, error)) = message.error()
+            && request.method == "tools/call"
+            && error.get("code").and_then(Value::as_i64) == Some(code::HEADER_MISMATCH)
+            && let Some(name) = name_of("tools/call", &request.params)
+            && stream.header("mcp-method") == Some("tools/call")
+            && stream.header("mcp-protocol-version") == request.revision.map(Revision::as_str)
+            && stream.header("mcp-name").is_some_and(|value| compared(value, name) == Comparison::Equal)
+            && self.refused.len() < MAX_TOOLS
+        {
+            self.refused.insert(name.to_owned());
+        }
+    }
+}
+
+impl MirroredHeaders {
+    fn listed(&mut self, result: &Value, findings: &mut Findings<'_>) {
+        for tool in result.get("tools").and_then(Value::as_array).into_iter().flatten() {
+            let (Some(name), Some(schema)) = (
+                tool.get("name").and_then(Value::as_str),
+                tool.get("inputSchema").and_then(Value::as_object),
+            ) else {
+                continue;
+            };
+            let marked = match param_headers(schema) {
+                Ok(marked) if marked.is_empty() => marked,
+                Ok(marked) => {
+                    findings.judge(&rule::MHTTP_14, None);
+                    marked
+                }
+                Err(why) => {
+                    let expected =
+                        "mark plain properties of type string, integer or boolean with unique tokens";
+                    findings.judge(&rule::MHTTP_14, Some((why, expected)));
+                    continue;
+                }
+            };
+            if self.tools.len() < MAX_TOOLS {
+                self.tools.insert(name.to_owned(), marked);
+            }
+        }
+    }
+
+    fn requested(&mut self, method: &str, params: &Value, stream: &Stream, findings: &mut Findings<'_>) {
+        if let Some(version) = params.get("_meta").and_then(|meta| meta.get(VERSION)).and_then(Value::as_str)
+        {
+            let header = ("mcp-protocol-version", stream.header("mcp-protocol-version"));
+            check_equal(&rule::MHTTP_08, header, version, "protocolVersion of _meta", findings);
+        }
+        check_equal(&rule::MHTTP_09, ("mcp-method", stream.header("mcp-method")), method, "method", findings);
+        let name = name_of(method, params);
+        // The ids of tasks have a rule of their own.
+        if let Some(name) = name.filter(|_| !method.starts_with("tasks/")) {
+            check_equal(
+                &rule::MHTTP_09,
+                ("mcp-name", stream.header("mcp-name")),
+                name,
+                "name or uri",
+                findings,
+            );
+        }
+        if method == "tools/list" && !self.refused.is_empty() {
+            self.refused.clear();
+            findings.judge(&rule::MHTTP_19, None);
+        }
+        let Some(tool) = name.filter(|_| method == "tools/call") else { return };
+        if self.refused.remove(tool) {
+            let what = "a call that was refused for its headers is sent again without listing the tools";
+            findings
+                .judge(&rule::MHTTP_19, fault_if(true, what, "list the tools again before the next call"));
+        }
+        let arguments = params.get("arguments").unwrap_or(&Value::Null);
+        for marked in self.tools.get(tool).into_iter().flatten() {
+            check_argument(marked, arguments, stream, findings);
+        }
+    }
+}
+
+/// An argument that the tool marks, and its header.
+fn check_argument(marked: &ParamHeader, arguments: &Value, stream: &Stream, findings: &mut Findings<'_>) {
+    let field = format!("mcp-param-{}", marked.name.to_ascii_lowercase());
+    let header = stream.header(&field);
+    let argument = marked.path.iter().try_fold(arguments, |value, name| value.get(name));
+    let text = match argument {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Bool(truth)) => truth.to_string(),
+        Some(Value::Number(number)) => {
+            let found = header.and_then(|header| header.parse::<f64>().ok());
+            // Numbers are compared by value: 42 and 42.0 are equal.
+            match header.filter(|_| found.is_some() && found == number.as_f64()) {
+                Some(header) => header.to_owned(),
+                None => number.to_string(),
+            }
+        }
+        Some(Value::Array(_) | Value::Object(_)) => return,
+        None | Some(Value::Null) => {
+            let what = format!("{field} stands for an argument that is absent");
+            let fault = fault_if(header.is_some(), &what, "leave out headers of absent arguments");
+            return findings.judge(&rule::MHTTP_17, fault);
+        }
+    };
+    check_equal(&rule::MHTTP_13, (&field, header), &text, "its argument", findings);
+}
+
+/// A header that has to be what a member of the body is. One that is masked counts as equal.
+fn check_equal(
+    rule: &'static Rule,
+    (field, value): (&str, Option<&str>),
+    wanted: &str,
+    member: &str,
+    findings: &mut Findings<'_>,
+) {
+    let expected = "repeat the body in the headers";
+    let Some(value) = value else {
+        return findings.judge(rule, Some((format!("there is no {field}"), expected)));
+    };
+    let encoding = "send values that are no plain ASCII in base64, as =?base64?...?=";
+    match compared(value, wanted) {
+        Comparison::Equal => {
+            if value != wanted && !value.contains(MASK) {
+                findings.judge(&rule::MHTTP_16, None);
+            }
+            findings.judge(rule, None);
+        }
+        Comparison::Differs => findings.judge(rule, Some((format!("{field} is not {member}"), expected))),
+        Comparison::NotEncoded => {
+            findings.judge(&rule::MHTTP_16, Some((format!("{field} is no plain ASCII"), encoding)));
+        }
+        Comparison::BadBase64 => {
+            findings.judge(&rule::MHTTP_16, Some((format!("{field} is no base64 of UTF-8"), encoding)));
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Comparison {
+    Equal,
+    Differs,
+    /// The value has characters that need to be encoded, or had blanks around it, which are lost.
+    NotEncoded,
+    BadBase64,
+}
+
+fn compared(value: &str, wanted: &str) -> Comparison {
+    let encoded = value.strip_prefix("=?base64?").and_then(|value| value.strip_suffix("?="));
+    let is_plain = value.chars().all(|character| matches!(character, ' '..='~' | '\t'));
+    let decoded =
+        encoded.map(|encoded| STANDARD.decode(encoded).ok().and_then(|it| String::from_utf8(it).ok()));
+    match decoded {
+        _ if value.contains(MASK) => Comparison::Equal,
+        Some(None) => Comparison::BadBase64,
+        Some(Some(text)) if text == wanted => Comparison::Equal,
+        Some(Some(_)) => Comparison::Differs,
+        None if !is_plain => Comparison::NotEncoded,
+        None if value == wanted => Comparison::Equal,
+        None if value == wanted.trim() => Comparison::NotEncoded,
+        None => Comparison::Differs,
+    }
+}
+
+/// What `Mcp-Name` repeats: the name or the URI that a request is about.
+fn name_of<'a>(method: &str, params: &'a Value) -> Option<&'a str> {
+    params.get(Method::known(method)?.name_member()?)?.as_str()
+}

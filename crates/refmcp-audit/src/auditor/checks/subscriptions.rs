@@ -1,0 +1,246 @@
+//! Rules about subscriptions.
+
+use std::collections::HashMap;
+
+use refmcp_proto::model::keys;
+use refmcp_proto::revision::{Method, NotificationMethod};
+use refmcp_proto::rule::{self, Rule};
+use serde_json::Value;
+
+use super::{Check, Findings};
+use crate::auditor::conversation::State;
+use crate::auditor::message::{Body, Message};
+use crate::recording::{Event, EventKind};
+use crate::verdict::Role;
+
+static RULES: &[&Rule] =
+    &[&rule::SUB_01, &rule::SUB_02, &rule::SUB_03, &rule::SUB_04, &rule::SUB_06, &rule::SUB_07];
+
+#[derive(Debug, Default)]
+pub(super) struct Subscriptions {
+    open: HashMap<SubscriptionKey, Subscription>,
+    /// One was left out, so an unknown one says nothing.
+    is_overfull: bool,
+}
+
+/// The HTTP request, and the id of subscriptions/listen.
+type SubscriptionKey = (Option<u64>, String);
+
+#[derive(Debug)]
+struct Subscription {
+    id: Value,
+    filter: Value,
+    is_acknowledged: bool,
+    /// It has a response, after which messages may still be under way.
+    has_ended: bool,
+}
+
+/// Subscriptions that are remembered.
+const MAX_SUBSCRIPTIONS: usize = 1024;
+
+const LABEL: &str = "send the id of subscriptions/listen, as it came, as subscriptionId in _meta";
+
+impl Check for Subscriptions {
+    fn rules(&self) -> &'static [&'static Rule] {
+        RULES
+    }
+
+    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+        if !message.is_stateless() {
+            return;
+        }
+        match (message.from, &message.body) {
+            (Role::Client, Body::Request { id, method, params })
+                if Method::known(method) == Some(Method::Listen) =>
+            {
+                self.listens(message.stream, id, params, findings);
+            }
+            (Role::Server, Body::Notification { method, params }) => {
+                if let Some(method) = NotificationMethod::known(method) {
+                    self.notifies(message, method, params, state, findings);
+                }
+            }
+            (Role::Server, Body::Response { id, request: Some(request), result })
+                if Method::known(&request.method) == Some(Method::Listen) =>
+            {
+                self.ends(request.stream, id, *result, findings);
+            }
+            _ => {}
+        }
+    }
+
+    fn event(&mut self, event: &Event, state: &State, findings: &mut Findings<'_>) {
+        let Some(stream) = event.stream else { return };
+        match event.kind {
+            EventKind::Ended { direction } => {
+                let is_server = state.sender(direction) == Role::Server;
+                let of_stream = |(key, it): (&SubscriptionKey, &Subscription)| {
+                    key.0 == Some(stream) && it.is_acknowledged && !it.has_ended
+                };
+                if is_server && self.open.iter().any(of_stream) {
+                    let what = "the stream of a subscription ended without a result".to_owned();
+                    findings.judge(&rule::SUB_06, Some((what, "send a result before the stream ends")));
+                }
+                self.open.retain(|key, _| key.0 != Some(stream));
+            }
+            EventKind::Failed { .. } => self.open.retain(|key, _| key.0 != Some(stream)),
+            _ => {}
+        }
+    }
+}
+
+impl Subscriptions {
+    fn listens(&mut self, stream: Option<u64>, id: &Value, params: &Value, findings: &mut Findings<'_>) {
+        let filter = params.get("notifications").unwrap_or(&Value::Null);
+        let what = if !filter.is_object() {
+            Some("subscriptions/listen has no filter in notifications")
+        } else if LISTS.iter().any(|(_, member)| filter.get(member).is_some_and(|it| !it.is_boolean())) {
+            Some("the filter of subscriptions/listen has a list that is no boolean")
+        } else if NAMED.iter().any(|(_, member)| filter.get(member).is_some_and(|it| !is_texts(it))) {
+            Some("the filter of subscriptions/listen has names that are no array of strings")
+        } else {
+            None
+        };
+        let expected = "send notifications with the lists as booleans, and resourceSubscriptions as URIs";
+        findings.judge(&rule::SUB_01, what.map(|what| (what.to_owned(), expected)));
+        if self.open.len() >= MAX_SUBSCRIPTIONS {
+            self.is_overfull = true;
+            return;
+        }
+        let subscription =
+            Subscription { id: id.clone(), filter: filter.clone(), is_acknowledged: false, has_ended: false };
+        self.open.insert((stream, id.to_string()), subscription);
+    }
+
+    fn notifies(
+        &mut self,
+        message: &Message<'_>,
+        method: NotificationMethod,
+        params: &Value,
+        state: &State,
+        findings: &mut Findings<'_>,
+    ) {
+        let label = params.get("_meta").and_then(|meta| meta.get(keys::SUBSCRIPTION_ID));
+        let is_change = LISTS.iter().chain(&NAMED).any(|(change, _)| *change == method);
+        let is_acknowledgement = method == NotificationMethod::SubscriptionsAcknowledged;
+        let is_log = method == NotificationMethod::Log;
+        if !is_change && !is_acknowledgement && !is_log {
+            return;
+        }
+        let is_meant =
+            |(key, _): &(&SubscriptionKey, &mut Subscription)| !state.is_http() || key.0 == message.stream;
+        let mut here = self.open.iter_mut().filter(is_meant).map(|(_, it)| it);
+        if is_log {
+            // Over HTTP the stream says where it belongs, elsewhere its label.
+            let on_subscription = if state.is_http() { here.next().is_some() } else { label.is_some() };
+            if on_subscription {
+                let what = "a log message on a subscription".to_owned();
+                findings
+                    .judge(&rule::SUB_07, Some((what, "send log messages on the stream of their request")));
+            }
+            return;
+        }
+        let Some(label) = label else {
+            let what = format!("{} without subscriptionId", method.name());
+            return findings.judge(&rule::SUB_04, Some((what, LABEL)));
+        };
+        let Some(subscription) = here.find(|it| it.id == *label) else {
+            if !self.is_overfull {
+                let what = format!("{} with a subscriptionId that no subscription has", method.name());
+                findings.judge(&rule::SUB_04, Some((what, LABEL)));
+            }
+            return;
+        };
+        findings.judge(&rule::SUB_04, None);
+        if is_acknowledgement {
+            acknowledges(subscription, params, findings);
+            subscription.is_acknowledged = true;
+        } else {
+            if !subscription.is_acknowledged {
+                let what = format!("{} before the acknowledgement", method.name());
+                findings.judge(
+                    &rule::SUB_03,
+                    Some((what, "send notifications/subscriptions/acknowledged first")),
+                );
+            }
+            let fault = || {
+                let what = format!("{}, which the subscription does not want", method.name());
+                (what, "send what the filter of subscriptions/listen names")
+            };
+            findings.judge(&rule::SUB_02, (!wants(&subscription.filter, method)).then(fault));
+            findings.judge(&rule::SUB_07, None);
+        }
+    }
+
+    /// The response to subscriptions/listen.
+    fn ends(
+        &mut self,
+        stream: Option<u64>,
+        id: &Value,
+        result: Result<&Value, &Value>,
+        findings: &mut Findings<'_>,
+    ) {
+        let Some(subscription) = self.open.get_mut(&(stream, id.to_string())) else { return };
+        subscription.has_ended = true;
+        let Ok(result) = result else { return };
+        findings.judge(&rule::SUB_06, None);
+        let label = result.get("_meta").and_then(|meta| meta.get(keys::SUBSCRIPTION_ID));
+        let fault = || ("the result of subscriptions/listen has not its subscriptionId".to_owned(), LABEL);
+        findings.judge(&rule::SUB_04, (label != Some(id)).then(fault));
+        // It may be under way on a pipe while notifications follow, but not over HTTP.
+        if stream.is_none() && self.open.len() > MAX_SUBSCRIPTIONS / 2 {
+            self.open.retain(|_, it| !it.has_ended);
+        }
+    }
+}
+
+/// Notifications that a member of the filter wants as a whole.
+const LISTS: [(NotificationMethod, &str); 3] = [
+    (NotificationMethod::ToolsListChanged, "toolsListChanged"),
+    (NotificationMethod::PromptsListChanged, "promptsListChanged"),
+    (NotificationMethod::ResourcesListChanged, "resourcesListChanged"),
+];
+
+/// Notifications that a member of the filter wants about what it names. Those of tasks have rules of their own.
+const NAMED: [(NotificationMethod, &str); 1] =
+    [(NotificationMethod::ResourceUpdated, "resourceSubscriptions")];
+
+fn is_texts(value: &Value) -> bool {
+    value.as_array().is_some_and(|texts| texts.iter().all(Value::is_string))
+}
+
+fn wants(filter: &Value, method: NotificationMethod) -> bool {
+    let list = LISTS.iter().find(|(change, _)| *change == method);
+    let named = NAMED.iter().find(|(change, _)| *change == method);
+    list.is_some_and(|(_, member)| filter.get(member) == Some(&Value::Bool(true)))
+        || named.is_some_and(|(_, member)| {
+            filter.get(member).and_then(Value::as_array).is_some_and(|it| !it.is_empty())
+        })
+}
+
+/// The acknowledgement has the part of the filter that is served.
+fn acknowledges(subscription: &Subscription, params: &Value, findings: &mut Findings<'_>) {
+    let served = params.get("notifications");
+    let more = |member: &str| {
+        let (asked, served) = (subscription.filter.get(member), served.and_then(|served| served.get(member)));
+        match served {
+            Some(Value::Bool(true)) => asked != Some(&Value::Bool(true)),
+            Some(Value::Array(names)) => {
+                let asked = asked.and_then(Value::as_array);
+                names.iter().any(|name| asked.is_none_or(|asked| !asked.contains(name)))
+            }
+            _ => false,
+        }
+    };
+    let what = if subscription.is_acknowledged {
+        Some("a subscription was acknowledged a second time")
+    } else if !served.is_some_and(Value::is_object) {
+        Some("an acknowledgement without the filter that is served")
+    } else if LISTS.iter().chain(&NAMED).any(|(_, member)| more(member)) {
+        Some("an acknowledgement has more than was asked for")
+    } else {
+        None
+    };
+    let expected = "acknowledge once and first, with the part of the filter that is served";
+    findings.judge(&rule::SUB_03, what.map(|what| (what.to_owned(), expected)));
+}

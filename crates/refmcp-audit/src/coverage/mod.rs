@@ -1,0 +1,15 @@
+//! Coverage: of each rule of the catalogue, whether the auditor or the checker judges it, or why neither does.
+
+mod features;
+mod messages;
+mod transports;
+
+use refmcp_proto::rule::Rule;
+
+/// Why a rule is not judged by what passes, in one sentence for people.
+///
+/// Every rule that the auditor does not judge has a reason.
+pub fn not_audited(rule: &Rule) -> Option<&'static str> {
+    let reasons = [messages::NOT_AUDITED, transports::NOT_AUDITED, features::NOT_AUDITED];
+    reasons.into_iter().flatten().find(|(id, _)| *id == rule.id).map(|(_, why)| *why)
+}

@@ -1,0 +1,157 @@
+//! Reports as one page of HTML, with the conversation beside the rules.
+//!
+//! The page is whole without the network and without scripts: a link marks the message of a fault (`:target`), filters are
+//! checkboxes that the style sheet reads (`:has`), and a content security policy forbids everything but the style sheet. What peers
+//! wrote is only ever text.
+
+mod conversation;
+mod rules;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::Excerpt;
+use super::counted;
+use super::markup::{escaped, escaped_line};
+use super::model::{Conclusion, EvidenceReport, Report, RuleReport};
+
+const STYLE: &str = include_str!("page.css");
+
+/// What the page may load: nothing.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
+
+/// A report as a page, beside the events of its recordings.
+pub fn html(report: &Report, excerpt: &Excerpt) -> String {
+    let mut out = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    // Writing to a string cannot fail.
+    let _ = write!(
+        out,
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta name=\"generator\" content=\"{}\">\n<title>Audit report: {}</title>\n<style>\n{STYLE}</style>\n\
+         </head>\n<body>\n",
+        escaped_line(&report.generator),
+        escaped_line(&titles(report)),
+    );
+    write_header(report, &mut out);
+    let faults = Faults::of(report);
+    out.push_str("<main>\n<section id=\"rules\" aria-labelledby=\"rules-title\" tabindex=\"0\">\n");
+    out.push_str("<h2 id=\"rules-title\">Rules</h2>\n");
+    for (number, judgement) in report.judgements.iter().enumerate() {
+        rules::write(number, judgement, &mut out);
+    }
+    if report.judgements.is_empty() {
+        out.push_str("<p>No conversation was recorded.</p>\n");
+    }
+    out.push_str("</section>\n");
+    conversation::write(excerpt, &faults, &mut out);
+    let _ = write!(
+        out,
+        "</main>\n<footer>Written by {}.</footer>\n</body>\n</html>\n",
+        escaped_line(&report.generator)
+    );
+    out
+}
+
+fn titles(report: &Report) -> String {
+    match &*report.judgements {
+        [] => "nothing was judged".to_owned(),
+        [one] => one.title(),
+        several => counted(several.len() as u64, "pair") + " of clients and servers",
+    }
+}
+
+fn write_header(report: &Report, out: &mut String) {
+    let class = match report.conclusion {
+        Conclusion::Broken => "broken",
+        Conclusion::NothingJudged => "unjudged",
+        Conclusion::Kept if report.broken().next().is_some() => "advice",
+        Conclusion::Kept => "kept",
+    };
+    let _ = write!(
+        out,
+        "<header>\n<h1>Audit report</h1>\n<p class=\"conclusion {class}\">{}</p>\n<ul class=\"recordings\">\n",
+        escaped(&report.summary())
+    );
+    for file in &report.recordings {
+        let cut = if file.cut_off { "; its last line is cut off and left out" } else { "" };
+        let name = escaped_line(&file.name);
+        let _ = writeln!(out, "<li><code>{name}</code>: {}{cut}</li>", counted(file.events, "event"));
+    }
+    out.push_str("</ul>\n");
+    write_filters(out);
+    out.push_str("</header>\n");
+}
+
+/// Checkboxes whose ids the style sheet knows.
+fn write_filters(out: &mut String) {
+    let groups: [(&str, &[(&str, &str)]); 3] = [
+        (
+            "Outcome",
+            &[
+                ("show-broken", "broken"),
+                ("show-kept", "kept"),
+                ("show-not-exercised", "not exercised"),
+                ("show-not-judged", "not judged"),
+            ],
+        ),
+        (
+            "Level",
+            &[("show-must", "must"), ("show-should", "should"), ("show-may", "may"), ("show-note", "note")],
+        ),
+        ("Party", &[("show-client", "client"), ("show-server", "server")]),
+    ];
+    out.push_str(
+        "<div class=\"filters\" role=\"group\" aria-label=\"Which rules and messages are shown\">\n",
+    );
+    for (legend, boxes) in groups {
+        let _ = write!(out, "<fieldset><legend>{legend}</legend>");
+        for (id, label) in boxes {
+            let _ = write!(out, "<label><input type=\"checkbox\" id=\"{id}\" checked> {label}</label>");
+        }
+        out.push_str("</fieldset>\n");
+    }
+    out.push_str("</div>\n");
+}
+
+/// Where faults are in the conversation, by the numbers of events.
+struct Faults<'a> {
+    by_event: BTreeMap<u64, Vec<Mark<'a>>>,
+}
+
+/// A fault at an event.
+struct Mark<'a> {
+    anchor: String,
+    rule: &'a RuleReport,
+    evidence: &'a EvidenceReport,
+}
+
+impl<'a> Faults<'a> {
+    fn of(report: &'a Report) -> Self {
+        let mut by_event: BTreeMap<u64, Vec<Mark<'a>>> = BTreeMap::new();
+        for (number, judgement) in report.judgements.iter().enumerate() {
+            for rule in &judgement.rules {
+                for (fault, evidence) in
+                    rule.faults.iter().enumerate().filter_map(|(at, it)| Some((at, it.evidence.as_ref()?)))
+                {
+                    let mark = Mark { anchor: fault_anchor(number, rule, fault), rule, evidence };
+                    by_event.entry(evidence.event).or_default().push(mark);
+                }
+            }
+        }
+        Self { by_event }
+    }
+}
+
+/// The id of a fault on the page.
+fn fault_anchor(judgement: usize, rule: &RuleReport, fault: usize) -> String {
+    format!("fault-{judgement}-{}-{}-{fault}", escaped_line(&rule.id), rule.party)
+}
+
+/// The classes by which the style sheet filters a rule.
+fn classes(rule: &RuleReport) -> String {
+    let outcome = rule.outcome.to_string().replace(' ', "-");
+    let kind = if rule.is_violation() { " violation" } else { "" };
+    format!("{outcome} {} {}{kind}", rule.level, rule.party)
+}

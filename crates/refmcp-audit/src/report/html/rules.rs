@@ -1,0 +1,162 @@
+//! The rules of a judgement on the page: broken ones whole, the others in tables.
+
+use std::fmt::Write;
+
+use super::super::counted;
+use super::super::markup::{escaped, escaped_line};
+use super::super::model::{JudgementReport, RuleOutcome, RuleReport, counts};
+use super::{classes, fault_anchor};
+use crate::auditor::Support;
+
+/// Writes the judgement with this number.
+pub(super) fn write(number: usize, judgement: &JudgementReport, out: &mut String) {
+    // Writing to a string cannot fail.
+    let _ = write!(
+        out,
+        "<article class=\"judgement\" aria-labelledby=\"judgement-{number}\">\n<h3 id=\"judgement-{number}\">{}</h3>\n\
+         <p class=\"muted\">Recorded by the {}.</p>\n",
+        escaped_line(&judgement.title()),
+        judgement.recorded_by
+    );
+    if !judgement.is_judged() {
+        out.push_str("<p class=\"conclusion unjudged\">Nothing was judged.</p>\n");
+    }
+    write_counts(judgement, out);
+    for (title, rules) in [
+        ("Broken, and demanded by the specification", judgement.violations().collect::<Vec<_>>()),
+        ("Broken, and recommended by the specification", judgement.advice().collect()),
+    ] {
+        if !rules.is_empty() {
+            let _ =
+                writeln!(out, "<h4 class=\"broken\">{title}: {}</h4>", counted(rules.len() as u64, "rule"));
+            rules.iter().for_each(|rule| write_broken(number, rule, out));
+        }
+    }
+    write_features(judgement, out);
+    for outcome in [RuleOutcome::Kept, RuleOutcome::NotExercised, RuleOutcome::NotJudged] {
+        write_table(judgement, outcome, out);
+    }
+    out.push_str("</article>\n");
+}
+
+fn write_counts(judgement: &JudgementReport, out: &mut String) {
+    out.push_str("<table class=\"counts\"><caption>Rules by party and level</caption><thead><tr>");
+    for head in ["party", "level", "broken", "kept", "not exercised", "not judged"] {
+        let _ = write!(out, "<th scope=\"col\">{head}</th>");
+    }
+    out.push_str("</tr></thead><tbody>\n");
+    for count in counts(judgement.rules.iter()) {
+        let broken = if count.broken > 0 { " class=\"some\"" } else { "" };
+        let _ = writeln!(
+            out,
+            "<tr class=\"{0} {1}\"><th scope=\"row\">{0}</th><td>{1}</td><td{broken}>{2}</td><td>{3}</td><td>{4}</td><td>{5}</td></tr>",
+            count.party, count.level, count.broken, count.kept, count.not_exercised, count.not_judged
+        );
+    }
+    out.push_str("</tbody></table>\n");
+}
+
+/// A broken rule with each way in which it was broken.
+fn write_broken(number: usize, rule: &RuleReport, out: &mut String) {
+    let link = escaped_line(&rule.link);
+    let _ = write!(
+        out,
+        "<section class=\"rule {}\">\n<h5><a href=\"{link}\" rel=\"noreferrer\">{}</a> \
+         <span class=\"badge\">{}</span> <span class=\"muted\">broken by the {}, {}</span></h5>\n<p>{}</p>\n<ul class=\"faults\">\n",
+        classes(rule),
+        escaped_line(&rule.id),
+        rule.level,
+        rule.party,
+        counted(rule.broken, "time"),
+        escaped(&rule.text)
+    );
+    for (at, fault) in rule.faults.iter().enumerate() {
+        let _ = write!(
+            out,
+            "<li id=\"{}\" tabindex=\"-1\"><p class=\"what\">{}{}</p>\n<p>Expected: {}</p>\n",
+            fault_anchor(number, rule, at),
+            escaped(&fault.what),
+            if fault.count > 1 { format!(" ({} times)", fault.count) } else { String::new() },
+            escaped(&fault.expected)
+        );
+        if let Some(evidence) = &fault.evidence {
+            let _ = writeln!(
+                out,
+                "<p><a href=\"#event-{}\">The message, at {}</a></p>\n<pre>{}</pre>",
+                evidence.event,
+                escaped_line(&evidence.to_string()),
+                escaped(&evidence.text)
+            );
+        }
+        out.push_str("</li>\n");
+    }
+    out.push_str("</ul>\n");
+    if rule.unlisted() > 0 {
+        let _ = writeln!(
+            out,
+            "<p class=\"muted\">And {} in other ways, which are not listed.</p>",
+            counted(rule.unlisted(), "time")
+        );
+    }
+    out.push_str("</section>\n");
+}
+
+fn write_features(judgement: &JudgementReport, out: &mut String) {
+    out.push_str("<table class=\"features\"><caption>Features that were seen</caption><thead><tr><th scope=\"col\">feature</th>");
+    out.push_str("<th scope=\"col\">client</th><th scope=\"col\">server</th></tr></thead><tbody>\n");
+    for feature in &judgement.features {
+        let cell = |support: Option<Support>| match support {
+            Some(Support::Used) => "<td class=\"used\">used</td>".to_owned(),
+            Some(support) => format!("<td>{support}</td>"),
+            None => "<td class=\"muted\">not seen</td>".to_owned(),
+        };
+        let (client, server) = (cell(feature.client), cell(feature.server));
+        let name = escaped_line(&feature.feature);
+        let _ = writeln!(out, "<tr><th scope=\"row\">{name}</th>{client}{server}</tr>");
+    }
+    out.push_str("</tbody></table>\n");
+}
+
+/// The rules of an outcome in a table that can be folded.
+fn write_table(judgement: &JudgementReport, outcome: RuleOutcome, out: &mut String) {
+    let rules: Vec<&RuleReport> = judgement.with(outcome).collect();
+    if rules.is_empty() {
+        return;
+    }
+    let (class, last) = match outcome {
+        RuleOutcome::Kept => ("kept", "times"),
+        RuleOutcome::NotExercised => ("not-exercised", ""),
+        _ => ("not-judged", "why"),
+    };
+    let title = outcome.heading();
+    let open = if outcome == RuleOutcome::Kept { " open" } else { "" };
+    let _ = write!(
+        out,
+        "<details class=\"{class}\"{open}><summary>{title}: {}</summary>\n<table><thead><tr>",
+        counted(rules.len() as u64, "rule")
+    );
+    for head in ["rule", "level", "party", "what it says", last].into_iter().filter(|head| !head.is_empty()) {
+        let _ = write!(out, "<th scope=\"col\">{head}</th>");
+    }
+    out.push_str("</tr></thead><tbody>\n");
+    for rule in rules {
+        let last = match outcome {
+            RuleOutcome::Kept => format!("<td>{}</td>", rule.kept),
+            RuleOutcome::NotJudged => {
+                format!("<td>{}</td>", escaped(rule.reason.as_deref().unwrap_or_default()))
+            }
+            _ => String::new(),
+        };
+        let _ = writeln!(
+            out,
+            "<tr class=\"{}\"><th scope=\"row\"><a href=\"{}\" rel=\"noreferrer\">{}</a></th><td>{}</td><td>{}</td><td>{}</td>{last}</tr>",
+            classes(rule),
+            escaped_line(&rule.link),
+            escaped_line(&rule.id),
+            rule.level,
+            rule.party,
+            escaped(&rule.text)
+        );
+    }
+    out.push_str("</tbody></table></details>\n");
+}

@@ -1,0 +1,174 @@
+//! Reports as Markdown, to be pasted into an issue. What peers wrote stands in code, where it is neither formatting nor a mention.
+
+use std::fmt::Write;
+
+use super::difference::Difference;
+use super::model::{JudgementReport, Report, RuleOutcome, RuleReport, counts};
+use super::{by_party, counted, support};
+use crate::visible::{multi_line, one_line};
+
+/// A report as Markdown.
+pub fn markdown(report: &Report) -> String {
+    let mut out = format!("# Audit report\n\n**{}**\n", report.summary());
+    for file in &report.recordings {
+        let cut = if file.cut_off { "; its last line is cut off and left out" } else { "" };
+        // Writing to a string cannot fail.
+        let _ = write!(out, "\n- {}: {}{cut}", code(&file.name), counted(file.events, "event"));
+    }
+    out.push('\n');
+    for judgement in &report.judgements {
+        write_judgement(judgement, &mut out);
+    }
+    let _ = writeln!(out, "\nWritten by {}.", inline(&report.generator));
+    out
+}
+
+/// What differs between two reports, as Markdown.
+pub fn difference_markdown(difference: &Difference) -> String {
+    let mut out = format!("# Comparison of audit reports\n\n**{}**\n", difference.summary());
+    for (title, changes) in [
+        ("Newly broken", &difference.newly_broken),
+        ("Still broken", &difference.still_broken),
+        ("No longer broken", &difference.no_longer_broken),
+        ("Newly exercised", &difference.newly_exercised),
+        ("No longer exercised", &difference.no_longer_exercised),
+    ] {
+        if changes.is_empty() {
+            continue;
+        }
+        let _ = writeln!(out, "\n## {title}\n");
+        for change in changes {
+            let _ = writeln!(
+                out,
+                "- **{}** ({}, {}): {} {}, before {}.",
+                change.id,
+                change.level,
+                change.party,
+                inline(&change.text),
+                change.outcome,
+                change.before
+            );
+            for what in &change.what {
+                let _ = writeln!(out, "  - {}", code(what));
+            }
+        }
+    }
+    out
+}
+
+fn write_judgement(judgement: &JudgementReport, out: &mut String) {
+    let _ = writeln!(out, "\n## {}\n", code(&judgement.title()));
+    let _ = writeln!(out, "Recorded by the {}.", judgement.recorded_by);
+    if !judgement.is_judged() {
+        out.push_str("\n**Nothing was judged.**\n");
+    }
+    for (title, rules) in [
+        ("Broken, and demanded by the specification", judgement.violations().collect::<Vec<_>>()),
+        ("Broken, and recommended by the specification", judgement.advice().collect()),
+    ] {
+        if !rules.is_empty() {
+            let _ = writeln!(out, "\n### {title}");
+            rules.iter().for_each(|rule| write_rule(rule, out));
+        }
+    }
+    out.push_str("\n### All rules\n\n| party | level | broken | kept | not exercised | not judged |\n");
+    out.push_str("|---|---|---|---|---|---|\n");
+    for count in counts(judgement.rules.iter()) {
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} |",
+            count.party, count.level, count.broken, count.kept, count.not_exercised, count.not_judged
+        );
+    }
+    for outcome in [RuleOutcome::Kept, RuleOutcome::NotExercised] {
+        let rules: Vec<RuleReport> = judgement.with(outcome).cloned().collect();
+        for (party, rules) in by_party(&rules) {
+            let ids: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
+            let _ = writeln!(
+                out,
+                "\n<details><summary>{outcome} by the {party}: {}</summary>\n\n{}\n\n</details>",
+                ids.len(),
+                ids.join(", ")
+            );
+        }
+    }
+    out.push_str("\n### Features\n\n| feature | client | server |\n|---|---|---|\n");
+    for feature in &judgement.features {
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} |",
+            inline(&feature.feature),
+            support(feature.client),
+            support(feature.server)
+        );
+    }
+}
+
+fn write_rule(rule: &RuleReport, out: &mut String) {
+    let _ = writeln!(
+        out,
+        "\n#### [{}]({}) ({}, {})\n\n{}",
+        rule.id,
+        rule.link,
+        rule.level,
+        rule.party,
+        inline(&rule.text)
+    );
+    for fault in &rule.faults {
+        let _ = writeln!(out, "\n- {}, {}", code(&fault.what), counted(fault.count, "time"));
+        let _ = writeln!(out, "- expected: {}", code(&fault.expected));
+        if let Some(evidence) = &fault.evidence {
+            let _ = writeln!(out, "- at {}\n\n{}", code(&evidence.to_string()), block(&evidence.text));
+        }
+    }
+    if rule.unlisted() > 0 {
+        let _ =
+            writeln!(out, "\nAnd {} in other ways, which are not listed.", counted(rule.unlisted(), "time"));
+    }
+}
+
+/// A text on one line that is no formatting.
+fn inline(text: &str) -> String {
+    let mut out = String::new();
+    for c in one_line(text).chars() {
+        if "\\`*_[]<>&#|~!@".contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A text on one line as code.
+fn code(text: &str) -> String {
+    let text = one_line(text);
+    let fence = "`".repeat(longest_run(&text) + 1);
+    let space = if text.starts_with('`') || text.ends_with('`') { " " } else { "" };
+    format!("{fence}{space}{text}{space}{fence}")
+}
+
+/// A text of several lines as a block of code.
+fn block(text: &str) -> String {
+    let text = multi_line(text);
+    let fence = "`".repeat(longest_run(&text).max(2) + 1);
+    let kind = if text.starts_with(['{', '[']) { "json" } else { "text" };
+    format!("{fence}{kind}\n{}\n{fence}", text.trim_end())
+}
+
+fn longest_run(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_ends_where_its_text_does() {
+        assert_eq!(code("a\nb"), "`a b`");
+        assert_eq!(inline("*a* [b](c)\n@d _meta"), "\\*a\\* \\[b\\](c) \\@d \\_meta");
+        assert_eq!(code("``` <b> @x"), "```` ``` <b> @x````".replace("@x````", "@x ````"));
+        assert_eq!(block("{\"a\":\"```\"}"), "````json\n{\"a\":\"```\"}\n````");
+        assert_eq!(block("\u{202e}"), "```text\n<U+202E>\n```");
+    }
+}

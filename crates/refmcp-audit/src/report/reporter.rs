@@ -1,0 +1,187 @@
+//! From recordings to a report.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::io::BufRead;
+
+use refmcp_proto::rule::{self, Rule};
+use refmcp_transport::observer::Side;
+
+use super::excerpt::Excerpt;
+use super::model::{
+    EvidenceReport, FaultReport, FeatureReport, JudgementReport, RecordingFile, Report, RuleReport,
+};
+use crate::auditor::{Auditor, Feature, Judgement, audited_rules};
+use crate::recording::{self, Event, ReadError};
+use crate::verdict::{Evidence, Fault, Role, Verdict};
+
+/// Judges recordings together, and keeps what a report says of where things are.
+#[derive(Debug, Default)]
+pub struct Reporter {
+    auditor: Auditor,
+    files: Vec<RecordingFile>,
+    runs: Vec<Run>,
+    events: u64,
+    excerpt: Excerpt,
+    /// The highest number of a connection.
+    connections: u64,
+}
+
+/// Events on lines one after the other. An empty line or another recording begins a new run.
+#[derive(Debug)]
+struct Run {
+    /// The number of the first event.
+    event: u64,
+    /// The line of the first event.
+    line: u64,
+    /// The recording.
+    file: usize,
+    /// What was added to the numbers of connections.
+    offset: u64,
+}
+
+impl Reporter {
+    /// Reads a recording to its end and judges it together with those before. A last line that is cut off is left out.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or a line is no event.
+    pub fn read(&mut self, name: &str, recording: impl BufRead) -> Result<(), ReadError> {
+        // Each recording numbers its own connections.
+        let offset = self.connections;
+        let mut file = RecordingFile { name: name.to_owned(), events: 0, cut_off: false };
+        let mut events = recording::read(recording);
+        let mut next_line = 0;
+        while let Some(event) = events.next() {
+            let mut event = match event {
+                Ok(event) => event,
+                Err(ReadError::CutOff { .. }) => {
+                    file.cut_off = true;
+                    break;
+                }
+                Err(fault) => return Err(fault),
+            };
+            let line = events.line() as u64;
+            file.events += 1;
+            self.events += 1;
+            if line != next_line {
+                self.runs.push(Run { event: self.events, line, file: self.files.len(), offset });
+            }
+            next_line = line + 1;
+            event.connection = event.connection.saturating_add(offset);
+            self.connections = self.connections.max(event.connection);
+            self.auditor.observe(&event);
+            self.excerpt.observe(self.events, offset, &event);
+        }
+        self.files.push(file);
+        Ok(())
+    }
+
+    /// Judges an event as it passes. Events are the lines of one recording, whether or not it is written.
+    pub fn observe(&mut self, event: &Event) {
+        if self.files.is_empty() {
+            let name = "the recording".to_owned();
+            self.files.push(RecordingFile { name, events: 0, cut_off: false });
+            self.runs.push(Run { event: 1, line: 1, file: 0, offset: 0 });
+        }
+        self.events += 1;
+        self.files.iter_mut().for_each(|file| file.events += 1);
+        self.connections = self.connections.max(event.connection);
+        self.auditor.observe(event);
+        self.excerpt.observe(self.events, 0, event);
+    }
+
+    /// The different faults since this was last called, each with its rule and party.
+    pub fn take_new(&mut self) -> Vec<(&'static Rule, Role, Fault)> {
+        self.auditor.take_new()
+    }
+
+    /// Ends all conversations. The report is about both parties, or about one; the excerpt is for [`html`](super::html).
+    pub fn finish(self, party: Option<Role>) -> (Report, Excerpt) {
+        let Self { auditor, files, runs, excerpt, .. } = self;
+        let audited: HashSet<&str> = audited_rules().map(|rule| rule.id).collect();
+        let places = Places { files: &files, runs: &runs };
+        let left_out = auditor.left_out();
+        let judged = auditor.finish();
+        let mut judgements: Vec<JudgementReport> =
+            judged.iter().map(|judgement| judgement_report(judgement, party, &audited, &places)).collect();
+        // What is broken comes first.
+        judgements
+            .sort_by_key(|judgement| Reverse((judgement.violations().count(), judgement.advice().count())));
+        (Report::new(files, left_out, judgements), excerpt)
+    }
+}
+
+/// Where events are in the recordings.
+struct Places<'a> {
+    files: &'a [RecordingFile],
+    runs: &'a [Run],
+}
+
+impl Places<'_> {
+    fn evidence(&self, evidence: &Evidence) -> Option<EvidenceReport> {
+        let after = self.runs.partition_point(|run| run.event <= evidence.event);
+        let run = self.runs.get(after.checked_sub(1)?)?;
+        let Evidence { event, at, stream, .. } = *evidence;
+        Some(EvidenceReport {
+            file: self.files.get(run.file)?.name.clone(),
+            line: run.line + (event - run.event),
+            event,
+            at,
+            connection: evidence.connection.saturating_sub(run.offset),
+            stream,
+            text: evidence.text.clone(),
+        })
+    }
+
+    fn fault(&self, fault: &Fault) -> FaultReport {
+        let Fault { what, expected, count, evidence } = fault.clone();
+        FaultReport { what, expected, count, evidence: self.evidence(&evidence) }
+    }
+}
+
+fn judgement_report(
+    judgement: &Judgement,
+    party: Option<Role>,
+    audited: &HashSet<&str>,
+    places: &Places<'_>,
+) -> JudgementReport {
+    let is_wanted = |role: &Role| party.is_none_or(|party| party == *role);
+    let roles: Vec<Role> = [Role::Client, Role::Server].into_iter().filter(is_wanted).collect();
+    let features = Feature::ALL.iter().map(|feature| {
+        let support = |role: Role| judgement.features.support(*feature, role).filter(|_| is_wanted(&role));
+        FeatureReport {
+            feature: feature.to_string(),
+            client: support(Role::Client),
+            server: support(Role::Server),
+        }
+    });
+    let verdicts = roles.iter().flat_map(|role| verdicts(judgement, *role));
+    let rules = verdicts.map(|verdict| {
+        let faults = verdict.faults.iter().map(|fault| places.fault(fault)).collect();
+        let is_audited = audited.contains(verdict.rule.id);
+        RuleReport::new(&verdict, is_audited, faults)
+    });
+    JudgementReport {
+        client: judgement.client.clone(),
+        server: judgement.server.clone(),
+        transport: judgement.transport.clone(),
+        revisions: judgement.revisions.iter().map(|revision| revision.to_string()).collect(),
+        recorded_by: match judgement.side {
+            Side::Client => Role::Client,
+            Side::Server => Role::Server,
+        },
+        features: features.collect(),
+        rules: rules.collect(),
+    }
+}
+
+/// The rules that bind a party in the revisions that were spoken, and those that were judged before one was agreed.
+fn verdicts(judgement: &Judgement, role: Role) -> impl Iterator<Item = Verdict> {
+    let revisions = judgement.revisions;
+    rule::all().filter(move |rule| role.is_bound_by(rule)).filter_map(move |rule| {
+        let judged = judgement.verdicts.get(rule, role).cloned();
+        let in_revisions = rule.revisions.intersects(revisions);
+        judged.or_else(|| in_revisions.then(|| Verdict::unexercised(rule, role)))
+    })
+}

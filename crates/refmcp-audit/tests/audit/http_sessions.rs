@@ -1,0 +1,62 @@
+//! Rules about sessions over streamable HTTP.
+
+use refmcp_audit::recording::EventKind;
+use refmcp_audit::verdict::Role;
+use refmcp_proto::rule;
+
+use crate::script::{Example, Script};
+use crate::streamable::{ACCEPT, JSON, SESSION, initialize, opening, ping, result, session};
+
+const C: &str = "2025-06-18";
+
+fn deleted() -> Script {
+    session(C).http(3, "DELETE", "/mcp", &[SESSION, ("mcp-protocol-version", C)]).status(204, &[]).ended()
+}
+
+fn lost() -> Script {
+    session(C).post(3, C, ping(3)).status(404, &[]).ended()
+}
+
+pub(crate) fn examples() -> Vec<Example> {
+    let client = |rule, kept, broken| Example { rule, role: Role::Client, kept, broken };
+    let server = |rule, kept, broken| Example { rule, role: Role::Server, kept, broken };
+    let version = ("mcp-protocol-version", C);
+    let initialize_again =
+        |headers: &[(&str, &str)]| lost().http(4, "POST", "/mcp", headers).client(initialize(C).clone());
+    vec![
+        server(
+            &rule::HTTP_18,
+            session(C),
+            vec![opening(C).status(200, &[JSON[0], ("mcp-session-id", "a session")]).opened(C)],
+        ),
+        client(
+            &rule::HTTP_19,
+            session(C).pinged(3, C),
+            vec![
+                session(C).http(3, "POST", "/mcp", &[ACCEPT, version]).client(ping(3)),
+                session(C).http(0, "GET", "/mcp", &[("accept", "text/event-stream"), version]),
+            ],
+        ),
+        server(
+            &rule::HTTP_21,
+            deleted().post(4, C, ping(4)).status(404, &[]),
+            vec![deleted().post(4, C, ping(4)).status(200, JSON).server(result(4))],
+        ),
+        client(
+            &rule::HTTP_22,
+            initialize_again(&[ACCEPT]),
+            vec![initialize_again(&[ACCEPT, SESSION]), lost().after(5000).post(4, C, ping(4))],
+        ),
+        client(
+            &rule::HTTP_23,
+            deleted(),
+            vec![session(C).then(EventKind::Closed { why: "the session was not used".to_owned() })],
+        ),
+    ]
+}
+
+#[test]
+fn what_was_on_its_way_when_the_session_was_lost_is_not_judged() {
+    let judgement = lost().post(4, C, ping(4)).judge();
+    assert!(judgement.verdicts.get(&rule::HTTP_22, Role::Client).is_none());
+}

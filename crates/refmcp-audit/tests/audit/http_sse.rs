@@ -1,0 +1,54 @@
+//! Rules about HTTP+SSE.
+
+use refmcp_audit::verdict::Role;
+use refmcp_proto::rule;
+
+use crate::script::{Example, Script};
+use crate::streamable::{JSON, SSE, initialize, ping, result};
+
+const A: &str = "2024-11-05";
+
+/// The stream is open.
+fn stream() -> Script {
+    Script::new("http+sse").http(0, "GET", "/sse", &[("accept", "text/event-stream")]).status(200, SSE)
+}
+
+fn endpoint(uri: &str) -> Script {
+    stream().sse(Some("endpoint"), None, None, uri)
+}
+
+fn posted(script: Script, target: &str) -> Script {
+    script.http(1, "POST", target, &[]).client(initialize(A))
+}
+
+/// `initialize` is accepted; its result is due on the stream.
+fn accepted() -> Script {
+    posted(endpoint("/messages?sessionId=***"), "/messages?sessionId=***").status(202, &[]).ended()
+}
+
+pub(crate) fn examples() -> Vec<Example> {
+    let client = |rule, kept, broken| Example { rule, role: Role::Client, kept, broken };
+    let server = |rule, kept, broken| Example { rule, role: Role::Server, kept, broken };
+    let pinged = || accepted().http(2, "POST", "/messages", &[]).client(ping(2));
+    vec![
+        server(&rule::SSE_01, accepted(), vec![posted(endpoint("/messages"), "/messages").status(405, &[])]),
+        server(
+            &rule::SSE_02,
+            accepted(),
+            vec![stream().server(ping(9)), stream().sse(Some("hello"), None, None, "/messages")],
+        ),
+        client(
+            &rule::SSE_03,
+            posted(endpoint("http://127.0.0.1/v1/messages"), "/v1/messages"),
+            vec![posted(endpoint("/messages"), "/sse")],
+        ),
+        server(
+            &rule::SSE_04,
+            pinged().status(202, &[]).on_stream(0).server(result(2)),
+            vec![
+                pinged().status(200, JSON).server(result(2)),
+                pinged().on_stream(0).sse(Some("answer"), None, None, &result(2).to_string()),
+            ],
+        ),
+    ]
+}
