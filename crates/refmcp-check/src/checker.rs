@@ -1,0 +1,266 @@
+//! Runs the probes, several at a time, each within its time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use refmcp_audit::verdict::Role;
+use refmcp_proto::revision::{Lifecycle, Revision};
+use refmcp_proto::rule::Rule;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::connection::Audited;
+use crate::offer::{Offer, name};
+use crate::probe::{self, Context, Probe, Runs, Shared, Stop};
+use crate::report::{CheckResult, Exchange, Finding, Outcome, Report};
+use crate::session::{OpenError, Session};
+use crate::target::Target;
+
+/// What is checked, and how.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// The revisions; all that the transport has if empty.
+    pub revisions: Vec<Revision>,
+    /// Calls tools too that do not say that they only read.
+    pub allow_destructive: bool,
+    /// The time for a response.
+    pub timeout: Duration,
+    /// The time for a new connection and its first response: programs may take long to start.
+    pub start_timeout: Duration,
+    /// Probes that run at the same time.
+    pub jobs: usize,
+    /// The rules that are judged; all if empty.
+    pub only: Vec<&'static Rule>,
+    /// Rules that are not judged.
+    pub skip: Vec<&'static Rule>,
+    /// The names of the probes that are made; all if empty. Then the auditor judges nothing.
+    pub probes: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            revisions: Vec::new(),
+            allow_destructive: false,
+            timeout: Duration::from_secs(5),
+            start_timeout: Duration::from_secs(30),
+            jobs: 4,
+            only: Vec::new(),
+            skip: Vec::new(),
+            probes: Vec::new(),
+        }
+    }
+}
+
+impl Options {
+    fn wants(&self, rule: &Rule) -> bool {
+        let among = |rules: &[&'static Rule]| rules.iter().any(|known| known.id == rule.id);
+        (self.only.is_empty() || among(&self.only)) && !among(&self.skip)
+    }
+
+    fn wants_probe(&self, probe: &Probe) -> bool {
+        let judges = probe.rules.is_empty() || probe.rules.iter().any(|rule| self.wants(rule));
+        judges && (self.probes.is_empty() || self.probes.iter().any(|name| name == probe.name))
+    }
+
+    fn wants_audit(&self, rule: &Rule) -> bool {
+        self.probes.is_empty() && self.wants(rule)
+    }
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    /// Probes that have ended.
+    pub done: usize,
+    /// All probes.
+    pub total: usize,
+    /// The probe that ended last.
+    pub last: &'a str,
+}
+
+/// Checks a server.
+#[derive(Debug)]
+pub struct Checker {
+    target: Target,
+    options: Options,
+}
+
+/// Times for a response that a probe may take in all, beside the start of a connection.
+const PATIENCE: u32 = 6;
+
+impl Checker {
+    /// A checker of a server.
+    pub fn new(target: Target, options: Options) -> Self {
+        Self { target, options }
+    }
+
+    /// Checks the server. It takes a bounded time, whatever the server does, and leaves nothing behind.
+    pub async fn run(self, progress: impl Fn(Progress<'_>)) -> Report {
+        let Self { target, options } = self;
+        let mut report = Report { target: target.name(), transport: target.transport(), ..Report::default() };
+        let (offers, sessions, start_within) = discover(&target, &options, &mut report).await;
+        let mut callable: BTreeSet<String> = offers.values().flat_map(|offer| offer.read_only()).collect();
+        if options.allow_destructive {
+            let names = offers.values().flat_map(|offer| &offer.tools).filter_map(|tool| name(tool));
+            callable.extend(names.map(str::to_owned));
+        }
+        let mut idle = std::collections::HashMap::<_, Vec<_>>::new();
+        for session in sessions {
+            idle.entry(session.revision).or_default().push(session);
+        }
+        let shared = Arc::new(Shared {
+            target,
+            options,
+            start_within,
+            idle: idle.into(),
+            callable,
+            audited: Vec::new().into(),
+        });
+        let results = run_probes(&shared, &offers, progress).await;
+        results.into_iter().filter(|it| shared.options.wants(it.rule)).for_each(|it| report.add(it));
+        close_idle(&shared).await;
+        for (revision, audited) in shared.audited.lock().drain(..) {
+            let found = audit_results(&shared.target, revision, &audited);
+            found.filter(|it| shared.options.wants_audit(it.rule)).for_each(|it| report.add(it));
+        }
+        report.results.sort_by_key(|result| std::cmp::Reverse(result.revision));
+        report
+    }
+}
+
+/// Finds out which revisions the server speaks and what it offers in each; with the open sessions, and the time that a new
+/// connection may take.
+async fn discover(
+    target: &Target,
+    options: &Options,
+    report: &mut Report,
+) -> (BTreeMap<Revision, Arc<Offer>>, Vec<Session>, Duration) {
+    let wanted = |revision: &Revision| options.revisions.is_empty() || options.revisions.contains(revision);
+    // A server of an older revision may leave `server/discover` unanswered: how long to wait is known from the others.
+    let order = Revision::with(Lifecycle::Handshake).chain(Revision::with(Lifecycle::PerRequest));
+    let (mut offers, mut sessions) = (BTreeMap::new(), Vec::new());
+    let (mut start_within, mut unreachable) = (options.start_timeout, false);
+    for revision in order.filter(wanted) {
+        // Another revision with sessions does not make it reachable; one without may.
+        if unreachable && revision.lifecycle() == Lifecycle::Handshake {
+            continue;
+        }
+        if !target.is_of(revision) {
+            if !options.revisions.is_empty() {
+                let why = format!("it does not have the transport {}", target.transport());
+                report.unsupported.push((revision, why));
+            }
+            continue;
+        }
+        let begun = Instant::now();
+        match Session::open(target, revision, start_within, options.timeout).await {
+            Ok(mut session) => {
+                start_within = options.start_timeout.min(options.timeout + begun.elapsed() * 4);
+                let offer = Offer::discover(&mut session).await;
+                report.revisions = report.revisions.with(revision);
+                if report.server.is_empty() {
+                    report.server.clone_from(&offer.server);
+                }
+                offers.insert(revision, Arc::new(offer));
+                sessions.push(session);
+            }
+            Err(error) => {
+                // A server that was silent for so long is not waited for as long again.
+                if begun.elapsed() >= start_within {
+                    start_within = options.timeout;
+                }
+                unreachable |= matches!(error, OpenError::Unreachable(_)) && offers.is_empty();
+                report.unsupported.push((revision, probe::reason(error)));
+            }
+        }
+    }
+    (offers, sessions, start_within)
+}
+
+/// Which probe runs in which revisions.
+fn plan<'a>(
+    shared: &Shared,
+    offers: &'a BTreeMap<Revision, Arc<Offer>>,
+) -> Vec<(&'static Probe, Revision, &'a Arc<Offer>)> {
+    let mut plan = Vec::new();
+    for probe in probe::all().filter(|probe| probe.fits(&shared.target)) {
+        let wanted = shared.options.wants_probe(probe);
+        let spoken = offers.iter().rev().filter(|(revision, _)| wanted && probe.is_of(**revision));
+        let count = if probe.runs == Runs::Newest { 1 } else { usize::MAX };
+        plan.extend(spoken.take(count).map(|(revision, offer)| (probe, *revision, offer)));
+    }
+    plan
+}
+
+async fn run_probes(
+    shared: &Arc<Shared>,
+    offers: &BTreeMap<Revision, Arc<Offer>>,
+    progress: impl Fn(Progress<'_>),
+) -> Vec<CheckResult> {
+    let plan = plan(shared, offers);
+    let (total, mut done) = (plan.len(), 0);
+    let slots = Arc::new(Semaphore::new(shared.options.jobs.max(1)));
+    let mut running = JoinSet::new();
+    for (index, (probe, revision, offer)) in plan.into_iter().enumerate() {
+        let context = Context::new(shared.clone(), revision, offer.clone(), probe);
+        let slots = slots.clone();
+        running.spawn(async move {
+            // It is never closed.
+            let _slot = slots.acquire_owned().await;
+            (index, probe, run_probe(context, probe).await)
+        });
+    }
+    let mut results = BTreeMap::new();
+    while let Some(ended) = running.join_next().await {
+        // A panic is a fault of the probe: its rules are not verified by it.
+        let Ok((index, probe, found)) = ended else { continue };
+        done += 1;
+        progress(Progress { done, total, last: probe.name });
+        results.insert(index, found);
+    }
+    results.into_values().flatten().collect()
+}
+
+/// Runs a probe within its time.
+async fn run_probe(mut context: Context, probe: &'static Probe) -> Vec<CheckResult> {
+    let within = context.shared.start_within * 2 + context.within() * PATIENCE;
+    let ended = timeout(within, (probe.run)(&mut context)).await;
+    let late = || Err(Stop::NotVerified(format!("it took longer than {} seconds", within.as_secs())));
+    context.finish(ended.unwrap_or_else(|_| late())).await
+}
+
+async fn close_idle(shared: &Arc<Shared>) {
+    let idle = std::mem::take(&mut *shared.idle.lock());
+    let mut closing = JoinSet::new();
+    for session in idle.into_values().flatten() {
+        let shared = shared.clone();
+        closing.spawn(async move { shared.close(session).await });
+    }
+    closing.join_all().await;
+}
+
+/// What an auditor says of the server.
+fn audit_results<'a>(
+    target: &'a Target,
+    revision: Revision,
+    audited: &'a Audited,
+) -> impl Iterator<Item = CheckResult> + 'a {
+    let verdicts = audited.judgements.iter().flat_map(|judgement| judgement.verdicts.iter());
+    verdicts.filter(|verdict| verdict.role == Role::Server).flat_map(move |verdict| {
+        let result = move |outcome| CheckResult { rule: verdict.rule, probe: "audit", revision, outcome };
+        let kept = (verdict.broken == 0 && verdict.kept > 0).then(|| result(Outcome::Kept));
+        let faults = verdict.faults.iter().map(move |fault| {
+            let answer = fault.evidence.text.clone();
+            let request = audited.request_of(&answer).unwrap_or_default();
+            let repeat = target.check_command(&format!("--only {}", verdict.rule), revision);
+            let exchange = Exchange { request, answer, repeat };
+            let (what, expected) = (fault.what.clone(), fault.expected.clone());
+            result(Outcome::Broken(Box::new(Finding { what, expected, exchange })))
+        });
+        kept.into_iter().chain(faults)
+    })
+}

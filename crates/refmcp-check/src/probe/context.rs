@@ -1,0 +1,203 @@
+//! What a probe works with: its session, what the server offers, and where it says what it saw.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use refmcp_proto::revision::Revision;
+use refmcp_proto::rule::Rule;
+
+use super::{Conduct, Probe, Stop};
+use crate::checker::Options;
+use crate::connection::{Answer, Audited};
+use crate::offer::Offer;
+use crate::report::{CheckResult, Finding, Outcome};
+use crate::session::{OpenError, Session};
+use crate::target::Target;
+
+/// What all probes of a run share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) target: Target,
+    pub(crate) options: Options,
+    /// How long a new connection may take.
+    pub(crate) start_within: Duration,
+    /// Open sessions that no probe uses at the moment.
+    pub(crate) idle: Mutex<HashMap<Revision, Vec<Session>>>,
+    /// Tools that may be called, by their names.
+    pub(crate) callable: BTreeSet<String>,
+    /// What auditors said of sessions that were closed.
+    pub(crate) audited: Mutex<Vec<(Revision, Audited)>>,
+}
+
+impl Shared {
+    /// Closes a session, and keeps what an auditor says of it.
+    pub(crate) async fn close(&self, session: Session) {
+        let revision = session.revision;
+        let audited = session.close().await;
+        self.audited.lock().push((revision, audited));
+    }
+}
+
+/// What one run of a probe works with.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) revision: Revision,
+    pub(crate) offer: Arc<Offer>,
+    probe: &'static Probe,
+    results: Vec<CheckResult>,
+    /// Findings because of a response that did not come in time, by their places in `results`.
+    silences: Vec<usize>,
+    session: Option<Session>,
+}
+
+impl Context {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        revision: Revision,
+        offer: Arc<Offer>,
+        probe: &'static Probe,
+    ) -> Self {
+        Self { shared, revision, offer, probe, results: Vec::new(), silences: Vec::new(), session: None }
+    }
+
+    /// The time for a response.
+    pub(crate) fn within(&self) -> Duration {
+        self.shared.options.timeout
+    }
+
+    /// The session of the probe, opened when it is first wanted.
+    pub(crate) async fn session(&mut self) -> Result<&mut Session, Stop> {
+        let session = match self.session.take() {
+            Some(session) => session,
+            None => match self.idle() {
+                Some(session) => session,
+                None => self.open().await?,
+            },
+        };
+        Ok(self.session.insert(session))
+    }
+
+    fn idle(&self) -> Option<Session> {
+        let gentle = self.probe.conduct == Conduct::Gentle;
+        gentle.then(|| self.shared.idle.lock().get_mut(&self.revision)?.pop()).flatten()
+    }
+
+    /// Another open session.
+    pub(crate) async fn open(&self) -> Result<Session, Stop> {
+        self.open_at(&self.shared.target).await
+    }
+
+    /// An open session with a target that is reached in another way.
+    pub(crate) async fn open_at(&self, target: &Target) -> Result<Session, Stop> {
+        let (start, within) = (self.shared.start_within, self.within());
+        let opened = Session::open(target, self.revision, start, within).await;
+        opened.map_err(|error| Stop::NotVerified(reason(error)))
+    }
+
+    /// A connection that has sent nothing yet, for messages of a revision.
+    pub(crate) async fn unopened(&self, revision: Revision) -> Result<Session, Stop> {
+        let opened = Session::unopened(&self.shared.target, revision, self.shared.start_within).await;
+        opened.map_err(|error| Stop::NotVerified(reason(error)))
+    }
+
+    /// A command line that makes the probe again, for what a single request does not show.
+    pub(crate) fn repeat(&self) -> String {
+        self.shared.target.check_command(&format!("--probe {}", self.probe.name), self.revision)
+    }
+
+    /// The server kept the rule, or else did `what` where it is expected to do something else.
+    pub(crate) fn check(
+        &mut self,
+        rule: &'static Rule,
+        answer: &Answer,
+        kept: bool,
+        what: impl FnOnce() -> String,
+        expected: &str,
+    ) {
+        if !rule.revisions.contains(self.revision) {
+            return;
+        }
+        let outcome = if kept {
+            Outcome::Kept
+        } else {
+            if answer.late {
+                self.silences.push(self.results.len());
+            }
+            let (what, expected, exchange) = (what(), expected.to_owned(), answer.exchange.clone());
+            Outcome::Broken(Box::new(Finding { what, expected, exchange }))
+        };
+        self.push(rule, outcome);
+    }
+
+    fn push(&mut self, rule: &'static Rule, outcome: Outcome) {
+        self.results.push(CheckResult { rule, probe: self.probe.name, revision: self.revision, outcome });
+    }
+
+    /// Ends the run. Rules that were not judged are skipped or not verified.
+    pub(crate) async fn finish(mut self, ended: Result<(), Stop>) -> Vec<CheckResult> {
+        self.release().await;
+        self.confirm_silences().await;
+        let outcome = match ended {
+            Ok(()) => Outcome::Skipped("its situation did not arise".to_owned()),
+            Err(Stop::Skipped(why)) => Outcome::Skipped(why),
+            Err(Stop::NotVerified(why)) => Outcome::NotVerified(why),
+        };
+        for rule in self.probe.rules {
+            let judged = self.results.iter().any(|result| result.rule.id == rule.id);
+            if !judged && rule.revisions.contains(self.revision) {
+                self.push(rule, outcome.clone());
+            }
+        }
+        self.results
+    }
+
+    /// Gives a session that can be used on to others, and closes any other.
+    async fn release(&mut self) {
+        let Some(session) = self.session.take() else { return };
+        match self.probe.conduct {
+            Conduct::Gentle if session.is_healthy => {
+                self.shared.idle.lock().entry(self.revision).or_default().push(session);
+            }
+            Conduct::Gentle => self.shared.close(session).await,
+            Conduct::Harsh => {
+                session.close().await;
+            }
+        }
+    }
+
+    /// Silence is the fault of a server only if it still answers others.
+    async fn confirm_silences(&mut self) {
+        let silences = std::mem::take(&mut self.silences);
+        if silences.is_empty() {
+            return;
+        }
+        match self.open().await {
+            Ok(session) => {
+                session.close().await;
+            }
+            Err(_) => {
+                let why = "there was no response in time, and the server answers nothing else either";
+                for at in silences {
+                    if let Some(result) = self.results.get_mut(at) {
+                        result.outcome = Outcome::NotVerified(why.to_owned());
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Probe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Probe").field(&self.name).finish()
+    }
+}
+
+pub(crate) fn reason(error: OpenError) -> String {
+    match error {
+        OpenError::Unreachable(why) | OpenError::Unsupported(why) | OpenError::Refused(why) => why,
+    }
+}

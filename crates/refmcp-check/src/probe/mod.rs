@@ -1,0 +1,162 @@
+//! The probes: each sends requests that are right or wrong in one respect, and judges what comes back.
+//!
+//! A probe is a row of a table. A *gentle* one keeps the rules for clients, or breaks none that could harm the session: it shares
+//! its session with others, and an auditor judges all that passes there. A *harsh* one has a connection of its own, and only
+//! the probe judges what a server answers to a client like that.
+
+mod context;
+mod http;
+mod items;
+mod lifecycle;
+mod messages;
+mod stateless;
+mod tools;
+mod utilities;
+
+use refmcp_client::transport::BoxFuture;
+use refmcp_proto::revision::Revision;
+use refmcp_proto::rule::Rule;
+
+pub(crate) use context::{Context, Shared, reason};
+
+use crate::target::{Kind, Target};
+
+/// A probe.
+pub(crate) struct Probe {
+    pub(crate) name: &'static str,
+    /// The rules that it judges. One without rules lets the auditor see more.
+    pub(crate) rules: &'static [&'static Rule],
+    pub(crate) place: Place,
+    pub(crate) conduct: Conduct,
+    /// In which of the revisions that the server speaks it runs.
+    pub(crate) runs: Runs,
+    pub(crate) run: Run,
+}
+
+type Run = for<'a> fn(&'a mut Context) -> BoxFuture<'a, Result<(), Stop>>;
+
+/// Where a probe can be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Anywhere,
+    /// Where all messages share one stream.
+    Pipe,
+    /// At a child process.
+    Child,
+    /// Over streamable HTTP.
+    Http,
+    /// Over HTTP+SSE.
+    Sse,
+}
+
+impl Place {
+    fn is(self, target: &Target) -> bool {
+        match self {
+            Self::Anywhere => true,
+            Self::Pipe => !matches!(target.kind, Kind::Http(_)),
+            Self::Child => matches!(target.kind, Kind::Child(_)),
+            Self::Http => matches!(target.kind, Kind::Http(_)),
+            Self::Sse => matches!(target.kind, Kind::Sse(..)),
+        }
+    }
+}
+
+/// How a probe treats the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Conduct {
+    Gentle,
+    Harsh,
+}
+
+/// In which revisions a probe runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Runs {
+    /// In each that has one of its rules.
+    Each,
+    /// In the newest that has one of its rules: what it shows hardly depends on the revision.
+    Newest,
+}
+
+/// Why a probe judges no further.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The server does not offer what it needs, or it may not be tried.
+    Skipped(String),
+    /// It could not be found out.
+    NotVerified(String),
+}
+
+impl Probe {
+    /// A probe that keeps the rules for clients.
+    const fn gentle(name: &'static str, rules: &'static [&'static Rule], run: Run) -> Self {
+        Self { name, rules, place: Place::Anywhere, conduct: Conduct::Gentle, runs: Runs::Each, run }
+    }
+
+    /// A probe that breaks them.
+    const fn harsh(name: &'static str, rules: &'static [&'static Rule], run: Run) -> Self {
+        Self { conduct: Conduct::Harsh, ..Self::gentle(name, rules, run) }
+    }
+
+    /// The same at one place alone.
+    const fn at(self, place: Place) -> Self {
+        Self { place, ..self }
+    }
+
+    /// The same in the newest revision alone.
+    const fn once(self) -> Self {
+        Self { runs: Runs::Newest, ..self }
+    }
+
+    /// Whether a revision has what the probe judges.
+    pub(crate) fn is_of(&self, revision: Revision) -> bool {
+        self.rules.is_empty() || self.rules.iter().any(|rule| rule.revisions.contains(revision))
+    }
+
+    pub(crate) fn fits(&self, target: &Target) -> bool {
+        self.place.is(target)
+    }
+}
+
+/// Every probe.
+pub(crate) fn all() -> impl Iterator<Item = &'static Probe> {
+    let families = [
+        messages::PROBES,
+        lifecycle::PROBES,
+        stateless::PROBES,
+        http::PROBES,
+        tools::PROBES,
+        items::PROBES,
+        utilities::PROBES,
+    ];
+    families.into_iter().flatten()
+}
+
+/// The names of all probes.
+pub fn probe_names() -> impl Iterator<Item = &'static str> {
+    all().map(|probe| probe.name)
+}
+
+/// The rules that probes judge, each once. An auditor judges others by what passes.
+pub fn checked_rules() -> impl Iterator<Item = &'static Rule> {
+    let mut seen = std::collections::HashSet::new();
+    all().flat_map(|probe| probe.rules).copied().filter(move |rule| seen.insert(rule.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use refmcp_audit::verdict::Role;
+
+    use super::*;
+
+    #[test]
+    fn probes_have_different_names_and_judge_rules_that_bind_servers() {
+        let mut names: Vec<&str> = all().map(|probe| probe.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        for rule in checked_rules() {
+            assert!(Role::Server.is_bound_by(rule), "{rule}");
+        }
+    }
+}

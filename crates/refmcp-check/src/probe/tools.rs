@@ -1,0 +1,190 @@
+//! Probes of tools: unknown ones, arguments that do not fit, results that do not match their schemas.
+
+use std::time::{Duration, Instant};
+
+use refmcp_proto::param_headers::param_headers;
+use refmcp_proto::rule;
+use refmcp_proto::schema::{SchemaError, SchemaValidator};
+use serde_json::{Value, json};
+
+use super::{Context, Probe, Stop};
+use crate::arguments::minimal;
+use crate::connection::{Answer, Connection, Wants};
+use crate::offer::name;
+use crate::session::{Session, header_text, notification};
+
+pub(super) static PROBES: &[Probe] = &[
+    Probe::gentle("unknown-tool", &[&rule::TOOL_09], |cx| Box::pin(unknown_tool(cx))),
+    Probe::harsh("tool-without-name", &[&rule::TOOL_12], |cx| Box::pin(tool_without_name(cx))),
+    Probe::gentle("missing-argument", &[&rule::TOOL_12, &rule::TOOL_10], |cx| Box::pin(missing_argument(cx))),
+    Probe::gentle("call-tools", &[&rule::TOOL_06], |cx| Box::pin(call_tools(cx))),
+];
+
+/// Tools that are called in each revision.
+const MAX_CALLS: usize = 40;
+
+/// The time for the call of a tool: one that takes longer is cancelled.
+const CALL_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The time for all calls of a revision.
+const ALL_CALLS: Duration = Duration::from_secs(12);
+
+fn tools(cx: &Context) -> Result<Vec<Value>, Stop> {
+    match &cx.offer.tools[..] {
+        [] => Err(Stop::Skipped("the server has no tools".to_owned())),
+        tools => Ok(tools.to_vec()),
+    }
+}
+
+/// The tools that may be called.
+fn callable(cx: &Context) -> Result<Vec<Value>, Stop> {
+    let may_call = |tool: &Value| name(tool).is_some_and(|name| cx.shared.callable.contains(name));
+    let tools: Vec<Value> = tools(cx)?.into_iter().filter(may_call).collect();
+    if tools.is_empty() {
+        let why = "no tool says that it only reads (readOnlyHint); --allow-destructive calls the others too";
+        return Err(Stop::Skipped(why.to_owned()));
+    }
+    Ok(tools)
+}
+
+/// An unknown tool is a JSON-RPC error.
+async fn unknown_tool(cx: &mut Context) -> Result<(), Stop> {
+    tools(cx)?;
+    let session = cx.session().await?;
+    let params = json!({ "name": "refmcp_no_such_tool", "arguments": {} });
+    let (id, answer) = session.request("tools/call", params).await;
+    let what = || format!("a call of an unknown tool is answered with {}", answer.summary(&id));
+    let kept = answer.error(&id).is_some();
+    cx.check(&rule::TOOL_09, &answer, kept, what, "refuse it with the error -32602");
+    Ok(())
+}
+
+/// A call whose name is a number is refused.
+async fn tool_without_name(cx: &mut Context) -> Result<(), Stop> {
+    tools(cx)?;
+    let session = cx.session().await?;
+    let (id, answer) = session.request("tools/call", json!({ "name": 42, "arguments": {} })).await;
+    let failed = answer.result(&id).is_some_and(is_error);
+    let kept = answer.error(&id).is_some() || answer.is_refused() || failed;
+    let what = || format!("a call whose name is a number is answered with {}", answer.summary(&id));
+    cx.check(&rule::TOOL_12, &answer, kept, what, "refuse parameters that do not fit with the error -32602");
+    Ok(())
+}
+
+/// A call without a required argument fails.
+async fn missing_argument(cx: &mut Context) -> Result<(), Stop> {
+    let asks = |tool: &Value| {
+        tool.pointer("/inputSchema/required").and_then(Value::as_array).map(Vec::len) > Some(0)
+    };
+    let Some(tool) = callable(cx)?.into_iter().find(asks) else {
+        return Err(Stop::Skipped("no tool that may be called has a required argument".to_owned()));
+    };
+    let session = cx.session().await?;
+    let Some((id, answer)) = call(session, &tool, &json!({}), CALL_TIMEOUT).await else { return Ok(()) };
+    if answer.late {
+        return Err(Stop::NotVerified("the call takes too long".to_owned()));
+    }
+    let failed = answer.result(&id).is_some_and(is_error);
+    let refused = answer.error(&id).is_some() || answer.is_refused();
+    let tool = name(&tool).unwrap_or_default();
+    let what = || {
+        format!("{tool} is called without a required argument and is answered with {}", answer.summary(&id))
+    };
+    let expected = "check arguments against inputSchema, and answer with isError what is wrong";
+    cx.check(&rule::TOOL_12, &answer, failed || refused, what, expected);
+    if failed || refused {
+        cx.check(&rule::TOOL_10, &answer, failed, what, expected);
+    }
+    Ok(())
+}
+
+fn is_error(result: &Value) -> bool {
+    result.get("isError") == Some(&json!(true))
+}
+
+/// Results match the schemas of their tools.
+async fn call_tools(cx: &mut Context) -> Result<(), Stop> {
+    let until = Instant::now() + ALL_CALLS;
+    let mut without = Vec::new();
+    for tool in callable(cx)?.iter().take(MAX_CALLS) {
+        let tool_name = name(tool).unwrap_or_default().to_owned();
+        if Instant::now() > until {
+            break;
+        }
+        let schema = tool.get("inputSchema").and_then(Value::as_object);
+        let Some(arguments) = schema.and_then(minimal) else {
+            without.push(tool_name);
+            continue;
+        };
+        let session = cx.session().await?;
+        let Some((id, answer)) = call(session, tool, &arguments, CALL_TIMEOUT).await else { continue };
+        judge_output(cx, tool, &id, &answer);
+    }
+    match without.as_slice() {
+        [] => Ok(()),
+        _ => Err(Stop::Skipped(format!("no arguments are found for {}", without.join(", ")))),
+    }
+}
+
+/// A result has the structured content that its tool promises.
+fn judge_output(cx: &mut Context, tool: &Value, id: &Value, answer: &Answer) {
+    let Some(schema) = tool.get("outputSchema").and_then(Value::as_object) else { return };
+    let Some(result) = answer.result(id).filter(|result| !is_error(result)) else { return };
+    if result.get("resultType").is_some_and(|kind| kind != "complete") {
+        return;
+    }
+    let Ok(validator) = SchemaValidator::compile(schema) else { return };
+    let tool = name(tool).unwrap_or_default();
+    let fault = match result.get("structuredContent") {
+        None => Some(format!("{tool} has an outputSchema, and its result no structuredContent")),
+        Some(content) => match validator.validate(content) {
+            Err(SchemaError::Invalid(why)) => {
+                Some(format!("structuredContent of {tool} does not match its outputSchema: {why}"))
+            }
+            Err(SchemaError::TooMuchWork(_)) | Ok(()) => None,
+        },
+    };
+    let expected = "return structured content that matches outputSchema";
+    cx.check(&rule::TOOL_06, answer, fault.is_none(), || fault.clone().unwrap_or_default(), expected);
+}
+
+/// Calls a tool, and cancels the call if it takes too long. `None` where no header can repeat its arguments.
+async fn call(
+    session: &mut Session,
+    tool: &Value,
+    arguments: &Value,
+    within: Duration,
+) -> Option<(Value, Answer)> {
+    let token = session.next_id();
+    let params = json!({ "name": name(tool)?, "arguments": arguments, "_meta": { "progressToken": token } });
+    let (id, message) = session.message("tools/call", params);
+    let text = message.to_string();
+    let wants = Wants::Response(id.clone());
+    let (schema, arguments) = (tool.get("inputSchema")?.as_object()?, arguments.as_object()?);
+    let marks = param_headers(schema).ok()?;
+    let mut request = session.post(&text);
+    for mark in &marks {
+        if let Some(value) = mark.value(arguments) {
+            request = request.with(&format!("mcp-param-{}", mark.name), &header_text(&value));
+        }
+    }
+    let answer = match &session.connection {
+        Connection::Http(_) if !marks.is_empty() => session.send(&request, &wants).await,
+        _ => {
+            let healthy = session.is_healthy;
+            let answer = session.exchange_within(&text, &wants, within).await;
+            if answer.late {
+                cancel(session, &id).await;
+                session.is_healthy = healthy;
+            }
+            answer
+        }
+    };
+    Some((id, answer))
+}
+
+/// Cancels a request. Over HTTP without sessions its connection has ended already, which does so.
+async fn cancel(session: &mut Session, id: &Value) {
+    let params = json!({ "requestId": id, "reason": "it takes too long" });
+    session.notify(&notification("notifications/cancelled", Some(params)).to_string()).await;
+}

@@ -1,0 +1,191 @@
+//! What a check has found.
+
+use std::fmt;
+
+use refmcp_audit::auditor::{Features, Judgement};
+use refmcp_audit::recording::Side;
+use refmcp_audit::verdict::{Evidence, Fault, MAX_EVIDENCE, Role, Verdicts};
+use refmcp_proto::revision::{Revision, RevisionSet};
+use refmcp_proto::rule::{Level, Rule};
+
+/// What was sent, and what came back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Exchange {
+    /// What was sent: a message, or an HTTP request.
+    pub request: String,
+    /// What came back; empty where nothing did.
+    pub answer: String,
+    /// A command line that sends the same.
+    pub repeat: String,
+}
+
+/// Bytes that are kept of what was sent, and of what came back.
+const MAX_TEXT: usize = 8 << 10;
+
+impl Exchange {
+    pub(crate) fn set_request(&mut self, text: &str) {
+        self.request = shortened(text, MAX_TEXT);
+    }
+
+    pub(crate) fn add_answer(&mut self, text: &str) {
+        let room = MAX_TEXT.saturating_sub(self.answer.len());
+        if room > 0 {
+            if !self.answer.is_empty() {
+                self.answer.push('\n');
+            }
+            self.answer += &shortened(text, room);
+        }
+    }
+}
+
+/// The beginning of a text.
+pub(crate) fn shortened(text: &str, limit: usize) -> String {
+    if text.len() <= limit {
+        return text.to_owned();
+    }
+    let (kept, _) = text.split_at(text.floor_char_boundary(limit));
+    format!("{kept}…")
+}
+
+/// How a rule was broken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// What the server did.
+    pub what: String,
+    /// What it should do instead.
+    pub expected: String,
+    /// The request and the answer that show it.
+    pub exchange: Exchange,
+}
+
+/// What was found out about one rule by one probe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The server kept the rule.
+    Kept,
+    /// The server broke it.
+    Broken(Box<Finding>),
+    /// It does not apply to what the server offers, or may not be tried; why.
+    Skipped(String),
+    /// It should have been found out and could not be; why.
+    NotVerified(String),
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kept => f.write_str("kept"),
+            Self::Broken(finding) => write!(f, "broken: {}; {}", finding.what, finding.expected),
+            Self::Skipped(why) => write!(f, "skipped: {why}"),
+            Self::NotVerified(why) => write!(f, "not verified: {why}"),
+        }
+    }
+}
+
+/// A rule, a probe, a revision, and what was found out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckResult {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// The name of the probe; `audit` where the auditor judged what passed.
+    pub probe: &'static str,
+    /// The revision that was spoken.
+    pub revision: Revision,
+    /// What was found out.
+    pub outcome: Outcome,
+}
+
+impl CheckResult {
+    /// How the rule was broken, if it was.
+    pub fn finding(&self) -> Option<&Finding> {
+        match &self.outcome {
+            Outcome::Broken(finding) => Some(finding),
+            _ => None,
+        }
+    }
+
+    /// Whether the specification demands what the server did not keep.
+    pub fn is_violation(&self) -> bool {
+        self.finding().is_some() && matches!(self.rule.level, Level::Must | Level::May)
+    }
+}
+
+/// What a check has found.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// The name and version of the server, as it says.
+    pub server: String,
+    /// Where it is or how it is started, without secrets.
+    pub target: String,
+    /// The transport.
+    pub transport: &'static str,
+    /// The revisions that it speaks, among those that were asked for.
+    pub revisions: RevisionSet,
+    /// The revisions that were asked for and cannot be checked, and why.
+    pub unsupported: Vec<(Revision, String)>,
+    /// Every result, by probe and revision.
+    pub results: Vec<CheckResult>,
+}
+
+impl Report {
+    /// The results of rules that were broken.
+    pub fn broken(&self) -> impl Iterator<Item = &CheckResult> {
+        self.results.iter().filter(|result| result.finding().is_some())
+    }
+
+    /// The results of rules that were broken and that the specification demands.
+    pub fn violations(&self) -> impl Iterator<Item = &CheckResult> {
+        self.results.iter().filter(|result| result.is_violation())
+    }
+
+    /// Whether anything was found out at all.
+    pub fn is_verified(&self) -> bool {
+        self.results.iter().any(|result| matches!(result.outcome, Outcome::Kept | Outcome::Broken(_)))
+    }
+
+    /// How many results there are with this outcome.
+    pub fn count(&self, is: impl Fn(&Outcome) -> bool) -> usize {
+        self.results.iter().filter(|result| is(&result.outcome)).count()
+    }
+
+    /// Adds a result, unless the same is known.
+    pub(crate) fn add(&mut self, result: CheckResult) {
+        let same = |known: &CheckResult| {
+            let texts = |it: &CheckResult| it.finding().map(|it| (it.what.clone(), it.expected.clone()));
+            (known.rule.id, known.probe, known.revision) == (result.rule.id, result.probe, result.revision)
+                && std::mem::discriminant(&known.outcome) == std::mem::discriminant(&result.outcome)
+                && texts(known) == texts(&result)
+        };
+        if !self.results.iter().any(same) {
+            self.results.push(result);
+        }
+    }
+
+    /// The same as verdicts on a server, for the reports of audits.
+    pub fn judgement(&self) -> Judgement {
+        let mut verdicts = Verdicts::default();
+        for result in &self.results {
+            match &result.outcome {
+                Outcome::Kept => verdicts.keep(result.rule, Role::Server),
+                Outcome::Broken(finding) => {
+                    let Finding { what, expected, exchange } = &**finding;
+                    let text = format!("{}\n\n{}", exchange.request, exchange.answer);
+                    let evidence = Evidence { text: shortened(&text, MAX_EVIDENCE), ..Evidence::default() };
+                    let (what, expected) = (what.clone(), expected.clone());
+                    let fault = Fault { what, expected, count: 1, evidence };
+                    verdicts.break_rule(result.rule, Role::Server, fault);
+                }
+                Outcome::Skipped(_) | Outcome::NotVerified(_) => {}
+            }
+        }
+        Judgement {
+            client: String::new(),
+            server: self.server.clone(),
+            transport: self.transport.to_owned(),
+            revisions: self.revisions,
+            side: Side::Client,
+            features: Features::default(),
+            verdicts,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The server that is checked: how it is reached.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use refmcp_client::child::ChildProcess;
+use refmcp_client::http::{Address, Dialer, HttpSettings, HttpSse, UrlError};
+use refmcp_client::redact;
+use refmcp_client::transport::Connector;
+use refmcp_proto::revision::Revision;
+use refmcp_proto::rule;
+use url::Url;
+
+/// How long a program may take to exit after it is told to terminate.
+const TERMINATED_WITHIN: Duration = Duration::from_secs(2);
+
+/// A server to check.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub(crate) kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    /// One stream each way.
+    Pipe(Arc<dyn Connector>),
+    /// A program that is started.
+    Child(ChildProcess),
+    /// Streamable HTTP.
+    Http(HttpTarget),
+    /// HTTP+SSE: messages go by the connector, single requests to the address.
+    Sse(Arc<dyn Connector>, HttpTarget),
+}
+
+/// Where a server over HTTP is.
+#[derive(Debug, Clone)]
+pub(crate) struct HttpTarget {
+    pub(crate) url: Url,
+    pub(crate) dialer: Arc<Dialer>,
+    /// Header fields of every request; their values are secrets.
+    pub(crate) headers: Vec<(String, String)>,
+}
+
+impl Target {
+    /// A program that is started as often as needed.
+    pub fn child(child: ChildProcess) -> Self {
+        Self { kind: Kind::Child(child) }
+    }
+
+    /// A server that is connected to as often as needed by this connector: a WebSocket, a pipe in memory.
+    pub fn pipe(connector: Arc<dyn Connector>) -> Self {
+        Self { kind: Kind::Pipe(connector) }
+    }
+
+    /// A server over streamable HTTP, with header fields for every request.
+    ///
+    /// # Errors
+    /// The text is no URL of `http` or `https`.
+    pub fn http(url: &str, settings: HttpSettings, headers: Vec<(String, String)>) -> Result<Self, UrlError> {
+        Ok(Self { kind: Kind::Http(HttpTarget::new(url, settings, headers)?) })
+    }
+
+    /// A server over HTTP+SSE, with header fields for every request. Those that the transport sets itself are left out.
+    ///
+    /// # Errors
+    /// The text is no URL of `http` or `https`.
+    pub fn http_sse(
+        url: &str,
+        settings: HttpSettings,
+        headers: Vec<(String, String)>,
+    ) -> Result<Self, UrlError> {
+        let mut connector = HttpSse::new(url)?.settings(settings.clone());
+        for (name, value) in &headers {
+            connector = connector.clone().header(name, value).unwrap_or(connector);
+        }
+        Ok(Self { kind: Kind::Sse(Arc::new(connector), HttpTarget::new(url, settings, headers)?) })
+    }
+
+    /// The name of the server, without secrets: its URL or its command line.
+    pub fn name(&self) -> String {
+        match &self.kind {
+            Kind::Pipe(connector) | Kind::Sse(connector, _) => connector.name(),
+            Kind::Child(child) => child.name(),
+            Kind::Http(http) => redact::url(http.url.as_str()),
+        }
+    }
+
+    /// The transport: `stdio`, `http`, `http+sse`, `websocket` or `memory`.
+    pub fn transport(&self) -> &'static str {
+        match &self.kind {
+            Kind::Pipe(connector) => connector.transport(),
+            Kind::Child(child) => child.transport(),
+            Kind::Http(_) => "http",
+            Kind::Sse(..) => "http+sse",
+        }
+    }
+
+    /// A command line that judges one rule again, or makes one probe again: `--only RULE`, `--probe NAME`.
+    pub(crate) fn check_command(&self, what: &str, revision: Revision) -> String {
+        let options = format!("refmcp check {what} --revision {}", revision.as_str());
+        match &self.kind {
+            Kind::Child(child) => format!("{options} -- {}", child.name()),
+            Kind::Sse(..) => format!("{options} --transport sse {}", self.name()),
+            _ => format!("{options} {}", self.name()),
+        }
+    }
+
+    /// The same, with this time for a program to exit after its input has ended.
+    pub(crate) fn with_grace(&self, grace: Duration) -> Self {
+        match &self.kind {
+            Kind::Child(child) => Self::child(child.clone().grace(grace, TERMINATED_WITHIN)),
+            _ => self.clone(),
+        }
+    }
+
+    /// Whether a revision has this transport. WebSocket is of none, and taken for a pipe.
+    pub(crate) fn is_of(&self, revision: Revision) -> bool {
+        match &self.kind {
+            Kind::Pipe(_) | Kind::Child(_) => true,
+            Kind::Http(_) => {
+                rule::HTTP_06.revisions.contains(revision) || rule::MHTTP_01.revisions.contains(revision)
+            }
+            Kind::Sse(..) => rule::SSE_01.revisions.contains(revision),
+        }
+    }
+}
+
+impl HttpTarget {
+    fn new(url: &str, settings: HttpSettings, headers: Vec<(String, String)>) -> Result<Self, UrlError> {
+        let dialer = Arc::new(Dialer::http1(Address::http(url)?, settings));
+        let url = Url::parse(url).map_err(|fault| UrlError::NotAUrl(fault.to_string()))?;
+        Ok(Self { url, dialer, headers })
+    }
+
+    /// The path and the query.
+    pub(crate) fn path(&self) -> String {
+        match self.url.query() {
+            Some(query) => format!("{}?{query}", self.url.path()),
+            None => self.url.path().to_owned(),
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Whole checks: of our own server, which is clean, and of servers that break one rule each.
+
+mod altered;
+mod broken_rules;
+mod examples;
+mod own_server;
+mod servers;
+mod sse;
