@@ -14,6 +14,7 @@
 //! | [`oauth_flow`] | the authorization flow of a client |
 //! | [`post_headers`] | the routing of a POST by its headers and its message |
 //! | [`prompt_file`] | prompt files of the reference server |
+//! | [`report`] | recordings, and the reports on them |
 //! | [`seal`] | sealed request states and cursors |
 //! | [`server_engine`] | the server engine: messages of the client, handlers, cancellation, time |
 //! | [`sse`] | the decoder of Server-Sent Events |
@@ -32,6 +33,7 @@ pub mod metadata;
 pub mod oauth_flow;
 pub mod post_headers;
 pub mod prompt_file;
+pub mod report;
 pub mod seal;
 pub mod server_engine;
 pub mod sse;
