@@ -18,7 +18,7 @@ use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry, fmt, registry};
 
-use crate::args::{LogFormat, UsageError};
+use crate::args::{LogFormat, usage};
 use crate::ui::redact::masked;
 use crate::ui::suggest::nearest;
 use crate::ui::text::one_line;
@@ -84,11 +84,10 @@ fn parse_filter(filter: &str) -> Result<EnvFilter> {
     const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
     for word in filter.split(',').map(str::trim).filter(|word| !word.contains([':', '=', '['])) {
         if let Some(level) = nearest(word, &LEVELS).filter(|level| !level.eq_ignore_ascii_case(word)) {
-            return Err(UsageError::new(format!("--log {word}: did you mean {level:?}?")).into());
+            return Err(usage!("--log {word}: did you mean {level:?}?").into());
         }
     }
-    EnvFilter::try_new(filter)
-        .map_err(|fault| UsageError::new(format!("--log {filter}: not a filter: {fault}")).into())
+    EnvFilter::try_new(filter).map_err(|fault| usage!("--log {filter}: not a filter: {fault}").into())
 }
 
 /// Warnings and errors as messages of the program, other events as lines of a log.

@@ -5,16 +5,17 @@
 
 mod args;
 mod arguments;
+mod audit;
 mod bridge;
 mod command;
 mod completion;
 mod config;
 mod logging;
+mod record;
 mod relay;
 mod shell;
 mod signals;
 mod store;
-mod trace;
 mod ui;
 
 use std::process::ExitCode;
@@ -48,12 +49,23 @@ fn main() -> ExitCode {
     }
 }
 
+/// Runs the command, then reports what an audit of it has found.
 fn run(action: Action) -> Result<ExitReason> {
+    let audited = action.record_options().filter(|options| options.audit).cloned();
+    let ended = run_command(action);
+    if let Some(options) = audited {
+        audit::report(&options)?;
+    }
+    ended
+}
+
+fn run_command(action: Action) -> Result<ExitReason> {
     match action {
         Action::Stdio(options) => command::stdio::run(options).map(|()| ExitReason::Done),
         Action::Serve(options) => command::serve::run(*options).map(|()| ExitReason::Done),
         Action::Client(command, shared) => command::client::run(command, &shared),
         Action::Relay(options, url) => relay::run(&options, url.as_ref()),
+        Action::Report(options) => command::report::run(&options),
         Action::Trust(command) => command::trust::run(command),
         Action::Log(query) => command::log::run(&query),
         Action::Servers(options) => command::servers::run(&options),

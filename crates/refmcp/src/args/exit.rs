@@ -19,6 +19,10 @@ pub(crate) enum ExitReason {
     Unreachable,
     /// The tool ran and said that it failed.
     ToolError,
+    /// A rule that the specification demands was broken.
+    RulesBroken,
+    /// There was nothing to judge.
+    NothingJudged,
     /// A relay ends with the exit code of its server.
     Server(u8),
     /// The process got SIGHUP.
@@ -39,6 +43,8 @@ impl ExitReason {
             Self::Authorization => (3, "authorization"),
             Self::Unreachable => (4, "unreachable"),
             Self::ToolError => (5, "tool_error"),
+            Self::RulesBroken => (6, "rules_broken"),
+            Self::NothingJudged => (7, "nothing_judged"),
             Self::Server(code) => (code, "server"),
             // As in shells: 128 and the number of the signal.
             Self::HungUp => (129, "hung_up"),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use clap::{CommandFactory, Parser, ValueEnum};
 
-use crate::args::{Args, OutputFormat, ServerStderr, SharedOptions};
+use crate::args::{Args, OutputFormat, RecordOptions, ServerStderr, SharedOptions};
 use crate::completion;
 
 /// The examples of every command, each behind a line `# COMMAND`. A test parses every one of them.
@@ -84,7 +84,7 @@ pub(crate) fn parse_shared_options(values: &[(&str, String)]) -> Option<SharedOp
     });
     let shared = SharedArgs::try_parse_from(std::iter::once("refmcp".to_owned()).chain(words)).ok()?.shared;
     Some(SharedOptions {
-        trace: None,
+        record: RecordOptions::default(),
         server_stderr: ServerStderr::Hide,
         explain: false,
         yes: false,
@@ -153,7 +153,7 @@ fn render_section(path: &str, command: &clap::Command, to: &mut impl Write) -> i
 }
 
 /// What the process exits with.
-const EXIT_STATUS: [(&str, &str); 6] = [
+const EXIT_STATUS: [(&str, &str); 8] = [
     ("0", "It worked."),
     (
         "1",
@@ -165,6 +165,11 @@ const EXIT_STATUS: [(&str, &str); 6] = [
         "The server cannot be reached or started, does not speak the protocol or breaks it, or does not answer in time.",
     ),
     ("5", "The tool ran and says that it failed."),
+    (
+        "6",
+        "A rule that the specification demands was broken; with --diff, one that was not broken so before.",
+    ),
+    ("7", "Nothing was judged: no rule was kept or broken."),
     ("129, 130, 143", "SIGHUP, SIGINT (ctrl-c) or SIGTERM ended the command."),
 ];
 
@@ -252,7 +257,7 @@ mod tests {
         let values = [
             ("config", "-f"),
             ("headers", "A: b"),
-            ("trace", "t"),
+            ("record", "t"),
             ("sampler", "s"),
             ("roots", "r"),
             ("output", "jsonl"),
@@ -262,7 +267,7 @@ mod tests {
         ];
         let values = values.map(|(id, value)| (id, value.to_owned()));
         let shared = parse_shared_options(&values).unwrap();
-        assert!(!shared.yes && !shared.explain && shared.trace.is_none() && shared.sampler.is_none());
+        assert!(!shared.yes && !shared.explain && shared.record.record.is_none() && shared.sampler.is_none());
         assert!(shared.output == OutputFormat::Text && shared.roots.is_empty() && shared.log_level.is_none());
         assert_eq!((shared.config, shared.headers.len()), (Some(PathBuf::from("-f")), 1));
         assert!(parse_shared_options(&[("timeout", "soon".to_owned())]).is_none());
@@ -315,6 +320,8 @@ mod tests {
             ExitReason::Authorization,
             ExitReason::Unreachable,
             ExitReason::ToolError,
+            ExitReason::RulesBroken,
+            ExitReason::NothingJudged,
             ExitReason::HungUp,
             ExitReason::Interrupted,
             ExitReason::Terminated,

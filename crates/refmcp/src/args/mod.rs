@@ -5,7 +5,9 @@ mod error;
 mod exit;
 mod help;
 mod install;
+mod record;
 mod relay;
+mod report;
 mod serve;
 mod shell_words;
 mod target;
@@ -19,9 +21,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use url::Url;
 
 pub(crate) use client::{
-    AuthCommand, BridgeListenOptions, BridgeSide, BrowserOptions, ClientCommand, EnterpriseOptions,
-    GrantType, KeyringAction, ListKind, LoginOptions, OutputFormat, ServerStderr, SessionCommand,
-    SharedOptions, log_level,
+    AuthCommand, BridgeListenOptions, BridgeSide, BrowserOptions, CheckOptions, ClientCommand,
+    EnterpriseOptions, GrantType, KeyringAction, ListKind, LoginOptions, OutputFormat, ServerStderr,
+    SessionCommand, SharedOptions, log_level,
 };
 use client::{ClientArgs, Inspector};
 use error::to_clap;
@@ -29,7 +31,9 @@ pub(crate) use exit::{ExitError, ExitReason, UsageError, usage};
 use help::examples;
 pub(crate) use help::{CompletionShell, definition, parse_shared_options, print_completions, print_manual};
 pub(crate) use install::{InstallOptions, ServersOptions};
+pub(crate) use record::RecordOptions;
 pub(crate) use relay::RelayOptions;
+pub(crate) use report::{ReportFormat, ReportOptions, SavedReport};
 pub(crate) use serve::{
     AuthorizationOptions, BuiltinLogin, DpopPolicy, Policy, ServeOptions, ServerOptions, TokenIssuer,
 };
@@ -89,6 +93,8 @@ enum Command {
     Client(Box<ClientArgs>),
     /// Pass bytes between a client and a server unchanged, and write down what passes.
     Relay(Box<RelayOptions>),
+    /// Say which rules of the specification the parties of a recorded conversation kept, broke and never exercised.
+    Report(ReportOptions),
     /// Which configured servers may be started and which tools may be called, without asking.
     #[command(after_help = examples("refmcp trust"))]
     Trust {
@@ -127,6 +133,8 @@ pub(crate) enum Action {
     Client(ClientCommand, Box<SharedOptions>),
     /// Pass bytes between a client and a server.
     Relay(Box<RelayOptions>, Option<Url>),
+    /// Judge recorded conversations.
+    Report(ReportOptions),
     /// Show or change what is trusted.
     Trust(TrustCommand),
     /// Show the calls that were made.
@@ -154,6 +162,17 @@ impl Action {
         }
     }
 
+    /// How what passes is recorded and judged, where anything passes.
+    pub(crate) fn record_options(&self) -> Option<&RecordOptions> {
+        match self {
+            Self::Stdio(options) => Some(&options.record),
+            Self::Serve(options) => Some(&options.server.record),
+            Self::Client(_, shared) => Some(&shared.record),
+            Self::Relay(options, _) => Some(&options.record),
+            _ => None,
+        }
+    }
+
     /// Whether errors are written as JSON: where results are. With the Inspector's flags, results are JSON and errors text.
     pub(crate) fn has_json_errors(&self) -> bool {
         match self {
@@ -162,6 +181,7 @@ impl Action {
             Self::Log(query) => query.format().is_json(),
             Self::Serve(options) => options.output.is_json(),
             Self::Servers(options) => options.output.is_json(),
+            Self::Report(options) => options.output.is_json(),
             Self::Install(options) => options.output.is_json(),
             Self::Stdio(_) | Self::Relay(..) | Self::Completions(_) | Self::CompleteLine(..) | Self::Man => {
                 false
@@ -213,6 +233,10 @@ fn parse_from(words: impl IntoIterator<Item = OsString>) -> Result<(LogOptions, 
         Command::Relay(options) => {
             let url = options.server_url().map_err(|error| to_clap(&error))?;
             Action::Relay(options, url)
+        }
+        Command::Report(options) => {
+            options.check().map_err(|error| to_clap(&error))?;
+            Action::Report(options)
         }
         Command::Trust { change } => Action::Trust(change),
         Command::Log(query) => Action::Log(query),

@@ -8,13 +8,13 @@ use url::Url;
 
 use super::help::examples;
 use super::value::{host_name, web_origin};
-use super::{Target, UsageError, usage};
+use super::{RecordOptions, Target, UsageError, usage};
 
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "\
-refmcp relay --trace <FILE> -- <COMMAND>...
-       refmcp relay --trace <FILE> [OPTIONS] <URL>",
+refmcp relay --record <FILE> -- <COMMAND>...
+       refmcp relay --record <FILE> [OPTIONS] <URL>",
     after_help = examples("refmcp relay")
 )]
 pub(crate) struct RelayOptions {
@@ -22,10 +22,12 @@ pub(crate) struct RelayOptions {
     #[arg(value_name = "URL", conflicts_with = "command")]
     url: Option<String>,
 
-    /// Write every message and HTTP head in both directions to this file, as JSON lines with times; credentials in heads
-    /// are masked, and only you can read it.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) trace: PathBuf,
+    #[command(flatten)]
+    pub(crate) record: RecordOptions,
+
+    /// What the server sends goes wrong, as this plan says: a file, or the plan itself, such as 'tools/call 2: no answer'.
+    #[arg(long, value_name = "PLAN")]
+    pub(crate) faults: Option<String>,
 
     #[command(flatten)]
     pub(crate) listen: RelayListen,
@@ -67,6 +69,11 @@ impl RelayOptions {
         match &url {
             None if self.command.is_empty() => {
                 Err(UsageError::new("missing: the server's URL, or a command after `--`"))
+            }
+            _ if self.record.record.is_none() && !self.record.audit && self.faults.is_none() => {
+                Err(UsageError::new(
+                    "a relay records, judges or breaks what passes: give --record FILE, --audit or --faults PLAN",
+                ))
             }
             Some(url) if url.scheme() == "http" && !self.cacert.is_empty() => {
                 Err(UsageError::new("--cacert has no effect on a server that is reached without TLS"))

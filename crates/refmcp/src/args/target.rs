@@ -162,12 +162,7 @@ impl fmt::Display for Target {
 
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self {
-            Self::Url { .. } => "Url",
-            Self::Command(_) => "Command",
-            Self::Named(_) => "Named",
-        };
-        write!(f, "{kind}({self})")
+        write!(f, "Target({self})")
     }
 }
 

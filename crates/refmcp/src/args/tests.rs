@@ -325,7 +325,7 @@ fn words_that_make_no_sense_are_explained() {
 fn shared_options_are_read() {
     let (_, shared) = client(
         "info a --protocol-version legacy --timeout 1.5 --total-timeout 9 --header 'A: b' -H 'C: d' --env K=V=W --cwd /x \
-         --output jsonl --trace t --yes --sampler 'llm -m x' --root / --root /tmp --log-level warning --no-color \
+         --output jsonl --record t --yes --sampler 'llm -m x' --root / --root /tmp --log-level warning --no-color \
          --config f --mask-arguments --model gpt-4",
     );
     assert_eq!((shared.protocol_version, shared.output), (VersionPolicy::Legacy, OutputFormat::Jsonl));
@@ -334,7 +334,7 @@ fn shared_options_are_read() {
     assert_eq!(shared.env, [("K".to_owned(), "V=W".to_owned())]);
     assert_eq!((shared.roots.len(), shared.log_level), (2, Some(LogLevel::Warning)));
     assert!(shared.yes && shared.no_color && shared.mask_arguments);
-    assert!(shared.cwd.is_some() && shared.trace.is_some() && shared.config.is_some());
+    assert!(shared.cwd.is_some() && shared.record.record.is_some() && shared.config.is_some());
     assert_eq!(shared.model.as_deref(), Some("gpt-4"));
     assert_eq!(shared.sampler.as_deref(), Some("llm -m x"));
     for revision in Revision::ALL {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use refmcp_auth::header_value::is_token;
 use refmcp_client::redact::{self, MASK};
 use url::Url;
 
@@ -169,8 +170,7 @@ pub(super) fn header(text: &str) -> Result<Header, String> {
         return Err("expected 'NAME: VALUE'".to_owned());
     };
     let (name, value) = (name.trim(), value.trim());
-    let in_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if name.is_empty() || !name.bytes().all(in_name) {
+    if !is_token(name) {
         // Where the name was forgotten, this is the value.
         return Err("the part before the colon is no name of a header".to_owned());
     }

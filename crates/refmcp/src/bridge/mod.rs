@@ -12,20 +12,19 @@ mod running;
 mod stdio;
 mod upstream;
 
-use std::io::{Write, stdout};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use refmcp_http::{Endpoint, EndpointPath, Listener, Options, Tls};
 use serde_json::json;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::args::{BridgeListenOptions, UrlTransport, UsageError};
+use crate::args::{BridgeListenOptions, UrlTransport, UsageError, usage};
 use crate::command::client::{LastLines, fault};
-use crate::command::reachable::{authority, outgoing_address};
+use crate::command::reachable::{OPEN_BRIDGE, authority, listen, outgoing_address, warn_if_open};
+use crate::ui::output::announce;
 use gateway::Gateway;
 pub(crate) use gateway::Target;
 pub(crate) use stdio::serve_stdio;
@@ -75,7 +74,7 @@ impl Front<'_> {
             UrlTransport::WebSocket => EndpointPath::websocket_only(path),
             UrlTransport::Sse => EndpointPath::http_sse_only(path),
         };
-        path.map_err(|fault| UsageError::new(format!("--from {}: {fault}", self.url)))
+        path.map_err(|fault| usage!("--from {}: {fault}", self.url))
     }
 
     fn host(&self) -> &str {
@@ -115,18 +114,10 @@ impl Front<'_> {
 
     /// The listener, and the address by which clients reach it.
     async fn bind(&self) -> Result<(Listener, String)> {
-        let (tls, listener) = (self.tls()?, self.bind_tcp().await?);
-        let at = self.shown(listener.local_addr().context("no address")?);
-        let listener = match tls {
-            Some(tls) => Listener::tls(listener, tls),
-            None => listener.into(),
-        };
-        Ok((listener, at))
-    }
-
-    async fn bind_tcp(&self) -> Result<TcpListener> {
-        let at = format!("{}:{}", self.host(), self.url.port_or_known_default().unwrap_or_default());
-        TcpListener::bind(&at).await.with_context(|| format!("cannot listen on {at}"))
+        let port = self.url.port_or_known_default().unwrap_or_default();
+        let (listener, address) = listen(self.host(), port, self.tls()?).await?;
+        warn_if_open(address, OPEN_BRIDGE);
+        Ok((listener, self.shown(address)))
     }
 
     /// A name stays as it was given; an address that stands for all of a machine's is none to connect to.
@@ -146,9 +137,6 @@ impl Front<'_> {
         } else {
             format!("refmcp bridge is listening on {at}\n")
         };
-        if let Err(fault) = stdout().write_all(banner.as_bytes()) {
-            // A closed stdout only loses the banner; clients are served all the same.
-            tracing::debug!(%fault, "the banner was not read");
-        }
+        announce(&banner);
     }
 }

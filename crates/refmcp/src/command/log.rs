@@ -35,9 +35,6 @@ fn wanted(mut entries: Vec<CallEntry>, query: &LogQuery) -> Vec<CallEntry> {
 }
 
 fn table(entries: &[CallEntry], view: &View) -> String {
-    if entries.is_empty() {
-        return "no calls\n".to_owned();
-    }
     let mut table = Table::new(&["TIME", "SERVER", "TOOL", "OUTCOME", "TOOK", "ARGUMENTS", "DETAIL"]);
     for entry in entries {
         table.row(vec![
@@ -50,7 +47,7 @@ fn table(entries: &[CallEntry], view: &View) -> String {
             entry.detail.as_deref().map(one_line).unwrap_or_default().into_owned(),
         ]);
     }
-    table.render(view.paint, view.width)
+    table.render_or("no calls", view.paint, view.width)
 }
 
 #[cfg(test)]

@@ -1,17 +1,17 @@
 //! The commands, one file each.
 
 pub(crate) mod auth;
+pub(crate) mod check;
 pub(crate) mod client;
 pub(crate) mod install;
 pub(crate) mod log;
 pub(crate) mod reachable;
+pub(crate) mod report;
 pub(crate) mod scoped_fetch;
 pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod stdio;
 pub(crate) mod trust;
-
-use std::sync::Arc;
 
 use anyhow::Result;
 use refmcp_reference::Options;
@@ -19,16 +19,16 @@ use refmcp_server::transport::MemoryBudget;
 use refmcp_server::{ServerBuilder, Timeouts};
 
 use crate::args::{Policy, ServerOptions};
-use crate::trace::Tracer;
+use crate::record::Recording;
 
 /// What of the options is for any server.
 fn configure(options: &ServerOptions) -> Result<impl FnOnce(ServerBuilder) -> ServerBuilder + use<>> {
-    let (grace, tracer) = (options.grace, Tracer::new(options.trace.as_deref(), false)?);
+    let (grace, observer) = (options.grace, Recording::open(&options.record, false)?.observer());
     let memory = options.memory.map(MemoryBudget::new).unwrap_or_default();
     Ok(move |builder: ServerBuilder| {
         let builder = builder.grace(grace).memory(memory);
-        match tracer {
-            Some(tracer) => builder.observer(Arc::new(tracer)),
+        match observer {
+            Some(observer) => builder.observer(observer),
             None => builder,
         }
     })

@@ -2,10 +2,9 @@
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-use refmcp_auth::uri::is_loopback;
-use refmcp_http::TrustedProxy;
-
-use crate::args::BridgeSide;
+use anyhow::{Context, Result};
+use refmcp_http::{Listener, Tls, TrustedProxy};
+use tokio::net::TcpListener;
 
 /// The host and port to show for an address that is listened on. One that stands for all addresses of a machine is shown
 /// as a name that was given for clients, or else as the address by which this machine reaches others.
@@ -48,38 +47,38 @@ pub(crate) fn outgoing_address(listening: SocketAddr) -> Option<IpAddr> {
     .find(|address| !address.is_loopback() && !address.is_unspecified())
 }
 
-/// Warns of a server whose clients need no token.
-pub(crate) fn warn_of_server(address: SocketAddr) {
-    let what = "the server listens beyond this machine without --auth: every client that reaches it can call every tool; \
-                --auth ISSUER asks for tokens, --host 127.0.0.1 keeps it to this machine";
-    warn_if_open(address.ip().is_loopback(), &address.to_string(), what);
+/// Listens on a port, with TLS or without; gives the address as it really is.
+pub(crate) async fn listen(host: &str, port: u16, tls: Option<Tls>) -> Result<(Listener, SocketAddr)> {
+    let at = format!("{host}:{port}");
+    let listener = TcpListener::bind(&at).await.with_context(|| format!("cannot listen on {at}"))?;
+    let address = listener.local_addr().context("no address")?;
+    let listener = match tls {
+        Some(tls) => Listener::tls(listener, tls),
+        None => listener.into(),
+    };
+    Ok((listener, address))
 }
 
-/// Warns of health and metrics, which need no token at an address of their own.
-pub(crate) fn warn_of_ops(address: SocketAddr) {
-    let what = "--ops-addr listens beyond this machine: every client that reaches it can read health and metrics without \
-                a token; give an address that only operators reach, or --ops-addr 127.0.0.1:PORT";
-    warn_if_open(address.ip().is_loopback(), &address.to_string(), what);
-}
+/// The warning for a server whose clients need no token.
+pub(crate) const OPEN_SERVER: &str = "the server listens beyond this machine without --auth: every client that reaches it can \
+    call every tool; --auth ISSUER asks for tokens, --host 127.0.0.1 keeps it to this machine";
 
-/// Warns of a bridge, whose clients act with its rights.
-pub(crate) fn warn_of_bridge(from: &BridgeSide) {
-    let BridgeSide::Listen { url, .. } = from else { return };
-    let what = "the bridge listens beyond this machine: every client that reaches it can call every tool of the server \
-                behind it, with the headers and tokens of the bridge; --from with 127.0.0.1 keeps it to this machine";
-    warn_if_open(is_loopback(url), url.authority(), what);
-}
+/// The warning for health and metrics, which need no token at an address of their own.
+pub(crate) const OPEN_OPS: &str = "--ops-addr listens beyond this machine: every client that reaches it can read health and \
+    metrics without a token; give an address that only operators reach, or --ops-addr 127.0.0.1:PORT";
 
-/// Warns of a relay, which passes on to a server that may believe that all its clients are on this machine.
-pub(crate) fn warn_of_relay(address: SocketAddr) {
-    let what = "the relay listens beyond this machine: every client that reaches it reaches the server behind it; \
-                --host 127.0.0.1 keeps it to this machine";
-    warn_if_open(address.ip().is_loopback(), &address.to_string(), what);
-}
+/// The warning for a bridge, whose clients act with its rights.
+pub(crate) const OPEN_BRIDGE: &str = "the bridge listens beyond this machine: every client that reaches it can call every tool \
+    of the server behind it, with the headers and tokens of the bridge; --from with 127.0.0.1 keeps it to this machine";
 
-fn warn_if_open(is_local: bool, address: &str, what: &str) {
-    if !is_local {
-        tracing::warn!(address, "{what}");
+/// The warning for a relay, which passes on to a server that may believe that all its clients are on this machine.
+pub(crate) const OPEN_RELAY: &str = "the relay listens beyond this machine: every client that reaches it reaches the server \
+    behind it; --host 127.0.0.1 keeps it to this machine";
+
+/// Warns of a listener that clients on other machines reach.
+pub(crate) fn warn_if_open(address: SocketAddr, what: &str) {
+    if !address.ip().is_loopback() {
+        tracing::warn!(%address, "{what}");
     }
 }
 

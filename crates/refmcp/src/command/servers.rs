@@ -7,7 +7,7 @@ use anyhow::Result;
 use refmcp_auth::secret::Secret;
 use serde::Serialize;
 
-use crate::args::{ExitReason, ServersOptions, UrlTransport, UsageError};
+use crate::args::{ExitReason, ServersOptions, UrlTransport};
 use crate::config::{self, Launch, Problem, ServerEntry, Severity};
 use crate::store::StateFolder;
 use crate::store::trust::{Trust, Verdict};
@@ -19,10 +19,7 @@ use crate::ui::text::one_line;
 
 pub(crate) fn run(options: &ServersOptions) -> Result<ExitReason> {
     let files = match &options.config {
-        Some(file) if !file.exists() => {
-            return Err(UsageError::new(format!("there is no file {}", file.display())).into());
-        }
-        Some(file) => vec![config::read(file)],
+        Some(file) => config::check_exists(file).map(|()| vec![config::read(file)])?,
         None => config::usual_files().iter().map(|file| config::read_all(&[file])).collect(),
     };
     let (trust, fault) = match StateFolder::from_env().and_then(|folder| Trust::load(&folder)) {
@@ -88,13 +85,8 @@ impl<'a> ServerListing<'a> {
     }
 
     fn text(&self, view: &View) -> String {
-        if self.servers.is_empty() && self.problems.iter().any(|problem| problem.severity == Severity::Error)
-        {
-            return "no configuration file can be used\n".to_owned();
-        }
-        if self.servers.is_empty() {
-            return "no configuration file names a server\n".to_owned();
-        }
+        let is_broken = self.problems.iter().any(|problem| problem.severity == Severity::Error);
+        let none = if is_broken { "can be used" } else { "names a server" };
         let mut table = Table::new(&["NAME", "TRANSPORT", "TARGET", "START", "FILE"]);
         for server in &self.servers {
             let start = match server {
@@ -112,7 +104,7 @@ impl<'a> ServerListing<'a> {
                 one_line(&server.file.to_string_lossy()).into_owned(),
             ]);
         }
-        table.render(view.paint, view.width)
+        table.render_or(&format!("no configuration file {none}"), view.paint, view.width)
     }
 }
 

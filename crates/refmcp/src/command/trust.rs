@@ -112,10 +112,7 @@ fn identity_of(command: &[String], file: &Path) -> Result<ServerIdentity> {
 
 /// What starts the server that a configuration file names, or what is sent to it.
 fn identity(name: &str, file: Option<&Path>) -> Result<ServerIdentity> {
-    let known = match file {
-        Some(file) => config::read(file),
-        None => config::read_all(&config::usual_files()),
-    };
+    let known = config::read_named(file);
     let Some(entry) = known.get(name) else {
         let problems: String = known.problems.iter().map(|problem| format!("; {problem}")).collect();
         let names: Vec<&str> = known.servers.iter().map(|entry| entry.name.as_str()).collect();
@@ -151,10 +148,7 @@ fn listed(trust: &Trust, width: Option<usize>) -> String {
             one_line(&entry.time).into_owned(),
         ]);
     }
-    if trust.servers.is_empty() && trust.tools.is_empty() {
-        return "nothing was decided yet\n".to_owned();
-    }
-    table.render(Paint::PLAIN, width)
+    table.render_or("nothing was decided yet", Paint::PLAIN, width)
 }
 
 /// What has become of a decision about a server.

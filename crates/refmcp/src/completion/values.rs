@@ -97,17 +97,17 @@ impl<'a> ServerQuery<'a> {
     async fn candidates(&mut self, query: &Query<'_>) -> Result<Candidates> {
         Ok(match query {
             Query::Names(ListKind::Tools) => {
-                self.named(|tool: Tool| (tool.name, tool.description.unwrap_or_default())).await?
+                named(self.listed().await?, |tool: Tool| (tool.name, tool.description.unwrap_or_default()))
             }
-            Query::Names(ListKind::Prompts) => {
-                self.named(|prompt: Prompt| (prompt.name, prompt.description.unwrap_or_default())).await?
-            }
+            Query::Names(ListKind::Prompts) => named(self.listed().await?, |prompt: Prompt| {
+                (prompt.name, prompt.description.unwrap_or_default())
+            }),
             Query::Names(ListKind::Resources) => {
-                self.named(|resource: Resource| (resource.uri, resource.name)).await?
+                named(self.listed().await?, |resource: Resource| (resource.uri, resource.name))
             }
-            Query::Names(ListKind::Templates) => {
-                self.named(|template: ResourceTemplate| (template.uri_template, template.name)).await?
-            }
+            Query::Names(ListKind::Templates) => named(self.listed().await?, |template: ResourceTemplate| {
+                (template.uri_template, template.name)
+            }),
             Query::Names(ListKind::Models) => {
                 let models = self.cached("models/list", async |client: &Client| {
                     let request = client.raw("models/list", JsonObject::new());
@@ -123,14 +123,6 @@ impl<'a> ServerQuery<'a> {
             }
             Query::Arguments { of, given, last } => self.arguments(of, given, last).await?,
         })
-    }
-
-    /// Everything that a list of the server names, each with its description.
-    async fn named<T: Listable + Serialize + DeserializeOwned>(
-        &mut self,
-        name: impl Fn(T) -> (String, String),
-    ) -> Result<Candidates> {
-        Ok(named(self.listed().await?, name))
     }
 
     /// The arguments of a prompt or a template: names from the lists, values from the server.
@@ -298,10 +290,7 @@ fn servers(position: &Position<'_>, last: &str) -> Candidates {
     if last.contains("://") {
         return Candidates::default();
     }
-    let known = match position.value("config") {
-        Some(file) => config::read(Path::new(file)),
-        None => config::read_all(&config::usual_files()),
-    };
+    let known = config::read_named(position.value("config").map(Path::new));
     let usable = known.servers.iter().filter(|entry| !entry.disabled);
     Candidates::words(
         usable.map(|entry| Candidate::new(&entry.name, summary(&redact::launch(&entry.launch)))),

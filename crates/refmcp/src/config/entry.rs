@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use refmcp_auth::header_value::is_token;
 use refmcp_auth::secret::Secret;
 use refmcp_client::redact;
 use serde_json::Value;
@@ -229,6 +230,5 @@ fn plain_text(value: &Value) -> Option<String> {
 
 /// True if HTTP can send it.
 fn is_header(name: &str, value: &str) -> bool {
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !name.is_empty() && name.bytes().all(token) && !value.chars().any(|c| c.is_control() && c != '\t')
+    is_token(name) && !value.chars().any(|c| c.is_control() && c != '\t')
 }

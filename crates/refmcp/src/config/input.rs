@@ -1,21 +1,21 @@
 //! Inputs of VS Code: values that a person is asked for before a server is started.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
+use refmcp_auth::Secret;
 use serde_json::{Map, Value};
 
 use super::Problem;
 
 /// A value to ask for.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Input {
     /// `${input:ID}` refers to it.
     pub(crate) id: String,
     pub(crate) source: PathBuf,
     pub(crate) description: String,
-    /// The value of an empty answer.
-    pub(crate) default: Option<String>,
+    /// The value of an empty answer, which may be a password.
+    pub(crate) default: Option<Secret>,
     pub(crate) kind: InputKind,
 }
 
@@ -46,19 +46,6 @@ impl Input {
     }
 }
 
-impl fmt::Debug for Input {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let default = self.default.as_deref().map(|default| if self.is_secret() { "…" } else { default });
-        f.debug_struct("Input")
-            .field("id", &self.id)
-            .field("source", &self.source)
-            .field("description", &self.description)
-            .field("default", &default)
-            .field("kind", &self.kind)
-            .finish()
-    }
-}
-
 /// Reads one of a file's inputs.
 pub(super) fn read(source: &Path, at: usize, value: &Value) -> Result<Input, Problem> {
     let wrong = |member: &str, message: &str| {
@@ -71,30 +58,24 @@ pub(super) fn read(source: &Path, at: usize, value: &Value) -> Result<Input, Pro
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(_) => Err(wrong(name, "must be a string")),
     };
+    let flag = |name: &str| match members.get(name) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(set)) => Ok(*set),
+        Some(_) => Err(wrong(name, "must be true or false")),
+    };
     let id = text("id")?.filter(|id| !id.is_empty()).ok_or_else(|| wrong("id", "is missing"))?;
     let kind = match text("type")?.as_deref() {
-        Some("promptString") => InputKind::Prompt { password: flag(members, "password", &wrong)? },
+        Some("promptString") => InputKind::Prompt { password: flag("password")? },
         Some("pickString") => InputKind::Pick { options: options(members, &wrong)? },
         Some(_) => return Err(wrong("type", "must be promptString or pickString")),
         None => return Err(wrong("type", "is missing")),
     };
     let description = text("description")?.unwrap_or_default();
-    let input = Input { id, source: source.to_owned(), description, default: text("default")?, kind };
+    let default = text("default")?.map(Secret::new);
+    let input = Input { id, source: source.to_owned(), description, default, kind };
     match &input.default {
-        Some(default) if !input.allows(default) => Err(wrong("default", "is none of the options")),
+        Some(default) if !input.allows(default.reveal()) => Err(wrong("default", "is none of the options")),
         _ => Ok(input),
-    }
-}
-
-fn flag(
-    members: &Map<String, Value>,
-    name: &str,
-    wrong: &impl Fn(&str, &str) -> Problem,
-) -> Result<bool, Problem> {
-    match members.get(name) {
-        None | Some(Value::Null) => Ok(false),
-        Some(Value::Bool(set)) => Ok(*set),
-        Some(_) => Err(wrong(name, "must be true or false")),
     }
 }
 

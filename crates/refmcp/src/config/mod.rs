@@ -32,7 +32,8 @@ mod trust;
 
 pub(crate) use hosts::{ConfigHost, ConfigScope, Platform, usual_files};
 pub(crate) use input::{Input, InputKind};
-pub(crate) use read::{BYTE_ORDER_MARK, SYNTAX, read, read_all};
+pub(crate) use read::{BYTE_ORDER_MARK, SYNTAX, check_exists, read, read_all, read_named};
+pub(crate) use resolve::is_variable_name;
 pub(crate) use start::{Start, changes_what_runs};
 pub(crate) use trust::{identity, resolve_unasked, sent_variables, verdict};
 

@@ -8,8 +8,8 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use refmcp_transport::file::{open_regular, read_limited};
 use serde_json::Value;
 
-use super::{Problem, Servers, entry, input};
-use crate::args::sha256_hex;
+use super::{Problem, Servers, entry, input, usual_files};
+use crate::args::{UsageError, sha256_hex, usage};
 
 /// Bytes of the longest configuration file that is read.
 const MAX_FILE_BYTES: u64 = 16 << 20;
@@ -53,6 +53,16 @@ fn is_for_servers(file: &Path) -> bool {
 /// Reads a file that has to list servers.
 pub(crate) fn read(file: &Path) -> Servers {
     text_of(file).map_or_else(Servers::of_problem, |text| hashed(parse(&text, file), &text))
+}
+
+/// The servers of this file, or those of the usual files.
+pub(crate) fn read_named(file: Option<&Path>) -> Servers {
+    file.map_or_else(|| read_all(&usual_files()), read)
+}
+
+/// Fails for a file that is not there, which a person has named.
+pub(crate) fn check_exists(file: &Path) -> Result<(), UsageError> {
+    if file.exists() { Ok(()) } else { Err(usage!("there is no file {}", file.display())) }
 }
 
 /// Reads the text of a configuration file that has to list servers; `source` is what problems call it.

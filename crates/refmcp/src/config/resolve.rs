@@ -124,7 +124,7 @@ impl Resolver<'_> {
         }
         let (name, otherwise) =
             variable.split_once(":-").map_or((variable, None), |(name, value)| (name, Some(value)));
-        if !is_name(name) {
+        if !is_variable_name(name) {
             bail!("${{{variable}}} is no variable that is known here");
         }
         // As in a shell, what is empty counts as missing where there is something else to take.
@@ -156,7 +156,7 @@ impl Resolver<'_> {
 }
 
 /// True if a shell would take it for the name of a variable.
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_variable_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }

@@ -108,7 +108,7 @@ fn an_editors_file_may_have_comments_and_inputs() {
     assert_eq!((key.id.as_str(), key.description.as_str(), key.is_secret()), ("key", "The key", true));
     let options = vec![("small".to_owned(), "small".to_owned()), ("Large".to_owned(), "l".to_owned())];
     assert_eq!(size.kind, InputKind::Pick { options });
-    assert_eq!(size.default.as_deref(), Some("l"));
+    assert_eq!(size.default.as_ref().map(Secret::reveal), Some("l"));
     let nested = parsed(r#"{"editor.fontSize":12,"mcp":{"servers":{"one":{"command":"x"}}}}"#);
     assert!(nested.get("one").is_some() && nested.problems.is_empty());
 }

@@ -10,18 +10,34 @@ use hyper::header::{
     CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
     PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE,
 };
+use refmcp_auth::header_value::{list, lists};
+use refmcp_client::observer::{Direction, Observed};
 
 use super::taps::{Content, Tap};
 
 /// A body that is seen as it passes.
 pub(super) struct SeenBody {
     body: Incoming,
-    tap: Tap,
+    tap: Option<Tap>,
+    /// The stream whose end is told, if this is a response.
+    response: Option<Observed>,
+    has_ended: bool,
 }
 
 impl SeenBody {
-    pub(super) fn new(body: Incoming, tap: Tap) -> Self {
-        Self { body, tap }
+    pub(super) fn new(body: Incoming, tap: Tap, response: Option<Observed>) -> Self {
+        Self { body, tap: Some(tap), response, has_ended: false }
+    }
+}
+
+impl Drop for SeenBody {
+    fn drop(&mut self) {
+        // What is left of the body is told before its end.
+        drop(self.tap.take());
+        if let Some(stream) = &self.response {
+            let has_ended = self.has_ended || self.body.is_end_stream();
+            stream.stream_ended(if has_ended { Direction::Received } else { Direction::Sent });
+        }
     }
 }
 
@@ -34,10 +50,16 @@ impl Body for SeenBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
-        if let Poll::Ready(Some(Ok(frame))) = &polled
-            && let Some(data) = frame.data_ref()
-        {
-            self.tap.feed(data);
+        match &polled {
+            Poll::Ready(Some(Ok(frame))) => {
+                if let (Some(data), Some(tap)) = (frame.data_ref(), &mut self.tap) {
+                    tap.feed(data);
+                }
+            }
+            Poll::Ready(None) => self.has_ended = true,
+            // A body that broke has neither ended nor been left.
+            Poll::Ready(Some(Err(_))) => self.response = None,
+            Poll::Pending => {}
         }
         polled
     }
@@ -67,7 +89,7 @@ pub(super) fn content(headers: &HeaderMap) -> Content {
 /// `websocket`, where a client wants to change to it, or a server does. In another protocol, such as HTTP/2, requests would
 /// pass that are not checked.
 pub(super) fn upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
-    let wanted = listed(headers).any(|name| name == UPGRADE).then(|| headers.get(UPGRADE))??;
+    let wanted = lists(headers, &CONNECTION, "upgrade").then(|| headers.get(UPGRADE))??;
     wanted.as_bytes().eq_ignore_ascii_case(b"websocket").then(|| wanted.clone())
 }
 
@@ -82,7 +104,7 @@ pub(super) fn has_transfer_coding(headers: &HeaderMap) -> bool {
 /// Removes what belongs to one connection alone (RFC 9110, 7.6.1), except for a change of the protocol that both sides are
 /// to hear of. A length beside chunks is not theirs (RFC 9112, 6.3), and the other side could take it for it.
 pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap, upgrade: Option<HeaderValue>) {
-    let named: Vec<HeaderName> = listed(headers).collect();
+    let named: Vec<HeaderName> = list(headers, &CONNECTION).filter_map(|name| name.parse().ok()).collect();
     let keep_alive = HeaderName::from_static("keep-alive");
     let proxy_connection = HeaderName::from_static("proxy-connection");
     let of_proxies = [PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, proxy_connection];
@@ -97,12 +119,6 @@ pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap, upgrade: Option<HeaderV
         headers.insert(UPGRADE, upgrade);
         headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     }
-}
-
-/// The fields that `Connection` names.
-fn listed(headers: &HeaderMap) -> impl Iterator<Item = HeaderName> {
-    let values = headers.get_all(CONNECTION).into_iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).filter_map(|name| name.trim().parse().ok())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Either, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{CONTENT_TYPE, HOST, HeaderValue};
@@ -31,12 +31,14 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::body::{SeenBody, content, has_transfer_coding, remove_hop_by_hop, upgrade};
+use super::faults::{MAX_MESSAGE, SharedFaults};
+use super::faulty_http::Planned;
 use super::pass;
 use super::taps::{Content, Tap};
 use crate::args::{ExitReason, RelayOptions, UsageError, usage};
 use crate::command::reachable;
 use crate::signals::Signals;
-use crate::ui::output::print;
+use crate::ui::output::announce;
 
 /// Connections of clients, to their end in whichever protocol; more wait to be accepted.
 const MAX_CONNECTIONS: usize = 512;
@@ -47,7 +49,10 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause after a connection could not be accepted.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-type ResponseBody = UnsyncBoxBody<Bytes, hyper::Error>;
+pub(super) type ResponseBody = UnsyncBoxBody<Bytes, Box<dyn std::error::Error + Send + Sync>>;
+
+/// The body of a request: as it passes, or in memory where faults are planned.
+type RequestBody = Either<SeenBody, Full<Bytes>>;
 
 /// What all connections share.
 struct HttpRelay {
@@ -58,6 +63,9 @@ struct HttpRelay {
     hosts: Vec<String>,
     origins: Vec<String>,
     observer: Arc<dyn Observer>,
+    faults: Option<SharedFaults>,
+    /// HTTP requests, of all connections.
+    requests: AtomicU64,
 }
 
 /// A connection of a client, and the one to the server that belongs to it.
@@ -66,7 +74,7 @@ struct Connection {
     local: Option<SocketAddr>,
     observed: Observed,
     streams: AtomicU64,
-    server: Mutex<Option<SendRequest<SeenBody>>>,
+    server: Mutex<Option<SendRequest<RequestBody>>>,
     /// What it is once the protocol has changed.
     tunnel: Mutex<Option<JoinHandle<()>>>,
 }
@@ -76,6 +84,7 @@ pub(super) async fn run(
     url: &Url,
     options: &RelayOptions,
     observer: Arc<dyn Observer>,
+    faults: Option<SharedFaults>,
 ) -> Result<ExitReason> {
     let listen = &options.listen;
     let mut signals = Signals::new()?;
@@ -92,6 +101,8 @@ pub(super) async fn run(
         hosts: listen.allow_host.clone(),
         origins: listen.allow_origin.clone(),
         observer,
+        faults,
+        requests: AtomicU64::new(1),
     });
     let at = (listen.host.as_str(), listen.port);
     let listener =
@@ -100,8 +111,8 @@ pub(super) async fn run(
     if is_own(url, local).await {
         return Err(usage!("{url}: the relay would be its own server").into());
     }
-    reachable::warn_of_relay(local);
-    announce(local, url.path());
+    reachable::warn_if_open(local, reachable::OPEN_RELAY);
+    announce(&format!("refmcp relay is listening on http://{local}{}\n", url.path()));
     tokio::select! {
         () = accept(listener, relay) => Ok(ExitReason::Done),
         signal = signals.next() => Ok(signal.reason()),
@@ -116,13 +127,6 @@ async fn is_own(url: &Url, local: SocketAddr) -> bool {
         && lookup_host(format!("{host}:{port}")).await.is_ok_and(|mut found| {
             found.any(|at| at == local || local.ip().is_unspecified() && at.ip().is_loopback())
         })
-}
-
-fn announce(at: SocketAddr, path: &str) {
-    if let Err(fault) = print(format!("refmcp relay is listening on http://{at}{path}\n").as_bytes()) {
-        // A closed stdout only loses the banner; clients are served all the same.
-        tracing::debug!(%fault, "the banner was not read");
-    }
 }
 
 async fn accept(listener: TcpListener, relay: Arc<HttpRelay>) {
@@ -198,19 +202,29 @@ impl Connection {
         }
         let wanted = upgrade(&head.headers);
         let tap = Tap::new(stream.clone(), Direction::Sent, content(&head.headers));
-        let mut request = Request::from_parts(head, SeenBody::new(body, tap));
+        let (body, planned) = match &self.relay.faults {
+            None => (Either::Left(SeenBody::new(body, tap, None)), None),
+            Some(faults) => match self.receive(faults, &head.headers, body, tap).await {
+                Ok((body, planned)) => (Either::Right(Full::new(body)), Some(planned)),
+                Err(why) => return own_response(&stream, StatusCode::BAD_REQUEST, &why),
+            },
+        };
+        if let Some(response) = planned.as_ref().and_then(|planned| planned.refusal(&stream)) {
+            return response;
+        }
+        let mut request = Request::from_parts(head, body);
         *request.uri_mut() = target;
         remove_hop_by_hop(request.headers_mut(), wanted.clone());
         request.headers_mut().insert(HOST, self.relay.host.clone());
         let client = wanted.is_some().then(|| hyper::upgrade::on(&mut request));
         match self.send(request).await {
-            Ok(response) => self.respond(&stream, response, client).await,
+            Ok(response) => self.respond(&stream, response, client, planned).await,
             Err(why) => own_response(&stream, StatusCode::BAD_GATEWAY, &why),
         }
     }
 
     /// Sends a request over the connection to the server, which is opened if there is none any more.
-    async fn send(&self, mut request: Request<SeenBody>) -> Result<Response<Incoming>, String> {
+    async fn send(&self, mut request: Request<RequestBody>) -> Result<Response<Incoming>, String> {
         let mut server = self.server.lock().await;
         let mut known = server.take();
         loop {
@@ -242,6 +256,7 @@ impl Connection {
         stream: &Observed,
         mut response: Response<Incoming>,
         client: Option<OnUpgrade>,
+        planned: Option<Planned>,
     ) -> Response<ResponseBody> {
         let status = StartLine::Response { status: response.status().as_u16() };
         stream.head(Direction::Received, status, fields(response.headers()));
@@ -256,15 +271,41 @@ impl Connection {
                 return bad("changes to a protocol that the client did not ask for");
             };
             let server = hyper::upgrade::on(&mut response);
-            *self.tunnel.lock().await = Some(tokio::spawn(tunnel(client, server, stream.clone())));
+            let tunnel = match planned {
+                None => tokio::spawn(tunnel(client, server, stream.clone())),
+                Some(planned) => tokio::spawn(planned.tunnel(client, server, stream.clone())),
+            };
+            *self.tunnel.lock().await = Some(tunnel);
+            remove_hop_by_hop(response.headers_mut(), changes_to);
+            return response.map(|body| body.map_err(Into::into).boxed_unsync());
         }
         let content = content(response.headers());
         remove_hop_by_hop(response.headers_mut(), changes_to);
         let tap = Tap::new(stream.clone(), Direction::Received, content);
-        response.map(|body| SeenBody::new(body, tap).boxed_unsync())
+        match planned {
+            None => response.map(|body| {
+                SeenBody::new(body, tap, Some(stream.clone())).map_err(Into::into).boxed_unsync()
+            }),
+            Some(planned) => planned.respond(response, tap, stream.clone()).await,
+        }
     }
 
-    async fn connect(&self) -> Result<SendRequest<SeenBody>, String> {
+    /// Reads the body of a request, and looks up what is planned for it.
+    async fn receive(
+        &self,
+        faults: &SharedFaults,
+        headers: &HeaderMap,
+        body: Incoming,
+        mut tap: Tap,
+    ) -> Result<(Bytes, Planned), String> {
+        let body =
+            Limited::new(body, MAX_MESSAGE).collect().await.map_err(|fault| fault.to_string())?.to_bytes();
+        tap.feed(&body);
+        let channel = self.relay.requests.fetch_add(1, Ordering::Relaxed);
+        Ok((body.clone(), Planned::new(faults, channel, headers, &body)))
+    }
+
+    async fn connect(&self) -> Result<SendRequest<RequestBody>, String> {
         let stream = self.relay.dialer.open().await.map_err(|fault| fault.to_string())?;
         let mut builder = http1::Builder::new();
         builder.preserve_header_case(true);
@@ -294,8 +335,9 @@ async fn tunnel(client: OnUpgrade, server: OnUpgrade, observed: Observed) {
         left.cancelled().await;
         sleep(LEAVE_TIMEOUT).await;
     };
-    let sending = pass(from_client, to_server, tap(Direction::Sent), until);
-    let receiving = pass(from_server, to_client, tap(Direction::Received), until);
+    let (mut sent, mut received) = (tap(Direction::Sent), tap(Direction::Received));
+    let sending = pass(from_client, to_server, |bytes| sent.feed(bytes), until);
+    let receiving = pass(from_server, to_client, |bytes| received.feed(bytes), until);
     tokio::join!(
         async {
             sending.await;
@@ -318,8 +360,15 @@ fn fields(headers: &HeaderMap) -> impl Iterator<Item = (&str, &[u8])> {
     headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes()))
 }
 
+/// A response without a body.
+pub(super) fn empty_response(status: StatusCode) -> Response<ResponseBody> {
+    let mut response = Response::new(Full::default().map_err(|never| match never {}).boxed_unsync());
+    *response.status_mut() = status;
+    response
+}
+
 /// A response that is not the server's.
-fn own_response(
+pub(super) fn own_response(
     stream: &Observed,
     status: StatusCode,
     why: &dyn std::fmt::Display,

@@ -6,9 +6,13 @@
 //! |---|---|
 //! | `stdio` | between the process that started this one and a server that is started here |
 //! | `http`, `body` | between clients of a port and a server at a URL; their requests and responses |
+//! | `faults` | what goes wrong on purpose on the way from the server to the client |
+//! | `faulty_http` | the same over HTTP and WebSocket |
 //! | `taps` | finds the messages in bytes that pass: lines, bodies, server-sent events, WebSocket frames |
 
 mod body;
+pub(crate) mod faults;
+mod faulty_http;
 mod http;
 mod stdio;
 mod taps;
@@ -22,8 +26,8 @@ use tokio::runtime::Builder;
 use url::Url;
 
 use crate::args::{ExitReason, RelayOptions};
-use crate::trace::Tracer;
-use taps::Tap;
+use crate::record::Recording;
+use faults::SharedFaults;
 
 /// Bytes that are read at once.
 const CHUNK: usize = 64 << 10;
@@ -31,12 +35,13 @@ const CHUNK: usize = 64 << 10;
 /// Passes bytes on until one side is gone or a signal ends it.
 pub(crate) fn run(options: &RelayOptions, url: Option<&Url>) -> Result<ExitReason> {
     let observer: Vec<Arc<dyn Observer>> =
-        Tracer::new(Some(&options.trace), false)?.into_iter().map(|tracer| Arc::new(tracer) as _).collect();
+        Recording::open(&options.record, false)?.observer().into_iter().collect();
     let observer: Arc<dyn Observer> = Arc::new(observer);
+    let faults = options.faults.as_deref().map(SharedFaults::read).transpose()?;
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let done = match url {
-        None => runtime.block_on(stdio::run(&options.command, observer)),
-        Some(url) => runtime.block_on(http::run(url, options, observer)),
+        None => runtime.block_on(stdio::run(&options.command, observer, faults)),
+        Some(url) => runtime.block_on(http::run(url, options, observer, faults)),
     };
     // A thread that reads standard input cannot be ended otherwise.
     runtime.shutdown_background();
@@ -47,7 +52,7 @@ pub(crate) fn run(options: &RelayOptions, url: Option<&Url>) -> Result<ExitReaso
 async fn pass<U: Future<Output = ()>>(
     mut input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
-    mut tap: Tap,
+    mut seen: impl FnMut(&[u8]),
     until: impl Fn() -> U,
 ) {
     let mut buffer = vec![0; CHUNK];
@@ -62,7 +67,7 @@ async fn pass<U: Future<Output = ()>>(
             Ok(0) => break,
             Err(fault) => return tracing::debug!(%fault, "a side is gone"),
         };
-        tap.feed(bytes);
+        seen(bytes);
         let written = async { output.write_all(bytes).await.and(output.flush().await) };
         if let Err(fault) = written.await {
             return tracing::debug!(%fault, "a side no longer reads");

@@ -13,6 +13,7 @@ use tokio::process::{Child, Command};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
+use super::faults::{SharedFaults, pass_client_lines, pass_lines};
 use super::pass;
 use super::taps::{Content, Tap};
 use crate::args::{ExitError, ExitReason};
@@ -22,7 +23,11 @@ use crate::args::{ExitError, ExitReason};
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Starts the server, passes bytes on until it ends, and ends like it.
-pub(super) async fn run(words: &[String], observer: Arc<dyn Observer>) -> Result<ExitReason> {
+pub(super) async fn run(
+    words: &[String],
+    observer: Arc<dyn Observer>,
+    faults: Option<SharedFaults>,
+) -> Result<ExitReason> {
     let name = redact::command_line(words);
     let signals = signals::Forwarded::new()?;
     let mut child = start(words, &name)?;
@@ -41,11 +46,35 @@ pub(super) async fn run(words: &[String], observer: Arc<dyn Observer>) -> Result
         exited.cancelled().await;
         sleep(DRAIN_TIMEOUT).await;
     };
-    let sending = pass(from_client, stdin, tap(Direction::Sent, Content::lines()), std::future::pending);
-    let receiving = pass(stdout, to_client, tap(Direction::Received, Content::lines()), drained);
-    let complaining = pass(stderr, tokio::io::stderr(), tap(Direction::Received, Content::Stderr), drained);
+    let sending = async {
+        let mut sent = tap(Direction::Sent, Content::lines());
+        match &faults {
+            None => pass(from_client, stdin, |bytes| sent.feed(bytes), std::future::pending).await,
+            Some(faults) => pass_client_lines(from_client, stdin, sent, faults).await,
+        }
+    };
+    let cut = CancellationToken::new();
+    let receiving = async {
+        let mut received = tap(Direction::Received, Content::lines());
+        match &faults {
+            None => pass(stdout, to_client, |bytes| received.feed(bytes), drained).await,
+            Some(faults) => {
+                if pass_lines(stdout, to_client, received, faults, drained).await {
+                    cut.cancel();
+                }
+            }
+        }
+    };
+    let mut complaints = tap(Direction::Received, Content::Stderr);
+    let complaining = pass(stderr, tokio::io::stderr(), |bytes| complaints.feed(bytes), drained);
     let ending = async {
-        let status = child.wait().await;
+        let status = tokio::select! {
+            status = child.wait() => status,
+            () = cut.cancelled() => match child.kill().await {
+                Ok(()) => child.wait().await,
+                Err(fault) => Err(fault),
+            },
+        };
         exited.cancel();
         status
     };

@@ -3,8 +3,7 @@
 use std::mem::take;
 
 use refmcp_client::observer::{Direction, Observed};
-use refmcp_client::redact;
-use refmcp_proto::frame::{Line, LineDecoder, SseDecoder, SseItem};
+use refmcp_proto::frame::{Line, LineDecoder, SseDecoder};
 
 /// Bytes of a message that is shown; longer ones pass unseen.
 pub(super) const MAX_SHOWN: usize = 4 << 20;
@@ -71,15 +70,7 @@ impl Tap {
             Content::Events(decoder) => {
                 let mut items = Vec::new();
                 let fed = decoder.feed(bytes, &mut items);
-                for item in items {
-                    let SseItem::Event(event) = item else { continue };
-                    if event.event == "endpoint" {
-                        let target = redact::target(&event.data);
-                        observed.not_a_message(*direction, target.as_bytes(), &"where to post, for HTTP+SSE");
-                    } else {
-                        observed.passed(*direction, event.data.as_bytes());
-                    }
-                }
+                items.iter().for_each(|item| observed.sse_item(*direction, item));
                 if let Err(fault) = fed {
                     observed.not_a_message(*direction, &[], &fault);
                     *content = Content::Unseen;

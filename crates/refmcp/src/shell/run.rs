@@ -387,12 +387,8 @@ impl Shell {
                 one_line(&target).into_owned(),
             ]);
         }
-        Printer::new(&self.shared).show(&document, |view| {
-            if document.is_empty() {
-                return "no servers yet: connect TARGET\n".to_owned();
-            }
-            table.render(view.paint, view.width)
-        })
+        let none = "no servers yet: connect TARGET";
+        Printer::new(&self.shared).show(&document, |view| table.render_or(none, view.paint, view.width))
     }
 }
 

@@ -45,6 +45,13 @@ pub(crate) fn show_list<T: Serialize>(
     print_result(items.iter().map(|item| serde_json::to_string(item).map(|json| json + "\n")).collect())
 }
 
+/// Writes where clients are served. A closed standard output only loses that; they are served all the same.
+pub(crate) fn announce(banner: &str) {
+    if let Err(fault) = print(banner.as_bytes()) {
+        tracing::debug!(%fault, "the banner was not read");
+    }
+}
+
 fn print_result(text: serde_json::Result<String>) -> Result<()> {
     print_json(&text.context("cannot write the result as JSON")?).context(CANNOT_PRINT)
 }

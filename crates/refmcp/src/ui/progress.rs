@@ -1,6 +1,5 @@
 //! How far calls have come, on stderr; nothing of it is written when that is no terminal.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,12 +30,6 @@ pub(crate) struct Bars {
     elsewhere: Option<Arc<Say>>,
     /// The server that they are of, where there are several.
     server: Option<Arc<str>>,
-}
-
-impl fmt::Debug for Bars {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bars").field("all", &self.all).finish_non_exhaustive()
-    }
 }
 
 impl Bars {

@@ -20,7 +20,7 @@ pub(crate) fn declared_capabilities(user: &User, url: &str, version: &str) -> Va
         "message=in",
         "--protocol-version",
         version,
-        "--trace",
+        "--record",
         trace.to_str().unwrap(),
     ];
     assert_eq!(user.does(&words), "in\n");

@@ -1,32 +1,28 @@
-//! Tables of bad input: what is sent, and what must come back.
+//! Rows of bad input: what is sent, and what must come back.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Version};
-
-/// The revisions that every table is tried under: the seeds' own, the newest with sessions, and the one without.
-pub(crate) const VERSIONS: [Version; 3] =
-    [Version::Session("2025-06-18"), Version::Session("2025-11-25"), Version::Stateless];
-
-/// How long an answer may take: a second, or more where nothing is optimised.
-const SOON: Duration = Duration::from_secs(if cfg!(debug_assertions) { 5 } else { 1 });
+use crate::peer::{Peer, Site, Transport, Way};
 
 /// Text that must not turn up in the log, whatever is made of it.
 pub(crate) fn long(bytes: usize) -> String {
     "x".repeat(bytes)
 }
 
-/// One line of a table.
+/// One row of the table.
+#[derive(Debug, Clone)]
 pub(crate) struct Row {
     name: String,
     sent: Vec<u8>,
     expected: Expected,
+    /// The HTTP status, where it is not that of the error's code.
+    status: Option<u16>,
 }
 
+#[derive(Debug, Clone, Copy)]
 enum Expected {
     /// A JSON-RPC error with this code, a message that contains this word, and this id.
     Error(i64, &'static str, Id),
@@ -35,6 +31,10 @@ enum Expected {
     /// A result with this id.
     Served(&'static str),
     Nothing,
+    /// The end of the connection: a WebSocket's code.
+    Closed(u16),
+    /// An HTTP response of this status, without a message.
+    Refused(u16),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +46,7 @@ enum Id {
 }
 
 pub(crate) fn row(name: impl Into<String>, sent: impl Into<Vec<u8>>) -> Row {
-    Row { name: name.into(), sent: sent.into(), expected: Expected::Nothing }
+    Row { name: name.into(), sent: sent.into(), expected: Expected::Nothing, status: None }
 }
 
 impl Row {
@@ -71,57 +71,115 @@ impl Row {
     }
 
     /// The error for arguments that do not fit: a JSON-RPC error in old revisions, a result in new ones.
-    pub(crate) fn bad_arguments(self, version: Version, word: &'static str) -> Self {
-        match version {
-            Version::Session("2025-06-18") => self.error(-32602, word),
-            _ => Self { expected: Expected::ToolError(word), ..self },
+    pub(crate) fn bad_arguments(self, way: Way, word: &'static str) -> Self {
+        if way.has_argument_errors() {
+            return self.error(-32602, word);
+        }
+        Self { expected: Expected::ToolError(word), ..self }
+    }
+
+    /// Bytes that are no UTF-8: the protocol of WebSocket itself ends such a connection.
+    pub(crate) fn no_text(self, way: Way) -> Self {
+        match way.transport {
+            Transport::WebSocket => Self { expected: Expected::Closed(1007), ..self },
+            _ => self.unreadable(-32700, "UTF-8"),
         }
     }
 
-    fn check(&self, version: Version, client: &mut Client) {
-        let name = &self.name;
-        let start = Instant::now();
-        client.process.send_line(&self.sent);
-        let word = match self.expected {
-            Expected::Nothing => return client.hears_nothing(name),
-            Expected::Error(_, word, _) | Expected::ToolError(word) => word,
-            Expected::Served(_) => "",
+    /// What is too long for a header that must repeat it.
+    pub(crate) fn too_long_for_headers(self, way: Way) -> Self {
+        if way.has_status() && way.is_stateless() {
+            return Self { expected: Expected::Refused(431), ..self };
+        }
+        self
+    }
+
+    /// An error that over HTTP is found before the message belongs to a session or call.
+    pub(crate) fn bad_request(self) -> Self {
+        Self { status: Some(400), ..self }
+    }
+
+    /// Over HTTP, what would be ignored elsewhere is refused with this error.
+    pub(crate) fn refused_over_http(self, way: Way, code: i64, word: &'static str) -> Self {
+        if way.has_status() { self.unreadable(code, word) } else { self }
+    }
+
+    /// Sends it, and checks what comes back.
+    pub(crate) fn check(&self, site: &Site, peer: &mut Peer) {
+        let (way, name) = (peer.way, &self.name);
+        peer.send(&self.sent);
+        let status = |code: Option<i64>| self.status.unwrap_or_else(|| status_of(way, code));
+        let line = match self.expected {
+            Expected::Nothing => {
+                if let Some(status) = peer.status {
+                    assert_eq!(status, 202, "{way:?}, {name}: {:?}", peer.next());
+                }
+                return peer.hears_nothing(name);
+            }
+            Expected::Closed(code) => {
+                assert_eq!((peer.next(), peer.status), (None, Some(code)), "{way:?}, {name}");
+                *peer = Peer::open(site, way);
+                return peer.hears_nothing(name);
+            }
+            Expected::Refused(status) => {
+                assert_eq!(peer.status, Some(status), "{way:?}, {name}");
+                while peer.next().is_some() {}
+                return peer.hears_nothing(name);
+            }
+            _ => peer.next().unwrap_or_else(|| panic!("{way:?}, {name}: no answer, {:?}", peer.status)),
         };
-        let line = client.process.next_line().unwrap_or_else(|| panic!("{version:?}, {name}: it has gone"));
         let answer: Value = serde_json::from_str(&line).expect("JSON");
-        let place = format!("{version:?}, {name}: {}", line.chars().take(500).collect::<String>());
+        let place = format!("{way:?}, {name}: {}", line.chars().take(500).collect::<String>());
         // Read as text: an id may have more digits than any number.
         let id_text = id_of(&line);
-        match self.expected {
-            Expected::Error(code, _, id) => {
+        let word = match self.expected {
+            Expected::Error(code, word, id) => {
                 assert_eq!(answer["error"]["code"], code, "{place}");
-                match id {
-                    Id::Is(id) => assert_eq!(id_text, Some(id), "{place}"),
-                    Id::Unreadable if has_null_ids(version) => assert_eq!(id_text, Some("null"), "{place}"),
-                    Id::Unreadable => assert_eq!(id_text, None, "{place}"),
+                let id = match id {
+                    Id::Is(id) => Some(id),
+                    Id::Unreadable => way.unreadable_id(),
+                };
+                assert_eq!(id_text, id, "{place}");
+                if way.has_status() {
+                    assert_eq!(peer.status, Some(status(Some(code))), "{place}");
                 }
+                word
             }
-            Expected::ToolError(_) => assert_eq!(answer["result"]["isError"], true, "{place}"),
+            Expected::ToolError(word) => {
+                assert_eq!(answer["result"]["isError"], true, "{place}");
+                word
+            }
             Expected::Served(id) => {
                 assert!(answer["result"].is_object(), "{place}");
                 assert_eq!(id_text, Some(id), "{place}");
+                if way.has_status() {
+                    assert_eq!(peer.status, Some(200), "{place}");
+                }
+                ""
             }
-            Expected::Nothing => {}
-        }
-        assert!(start.elapsed() < SOON, "{place} took {:?}", start.elapsed());
+            Expected::Nothing | Expected::Closed(_) | Expected::Refused(_) => "",
+        };
         assert!(line.contains(word), "{place} does not say {word}");
         if answer["result"]["isError"] == true || answer.get("error").is_some() {
             let message =
                 answer["error"]["message"].as_str().or(answer["result"]["content"][0]["text"].as_str());
             assert!(message.is_some_and(|message| message.len() < 2000), "{place} is too long");
         }
-        client.hears_nothing(name);
+        peer.hears_nothing(name);
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 }
 
-/// Before 2025-11-25 the schema has no error without an id.
-fn has_null_ids(version: Version) -> bool {
-    matches!(version, Version::Session("2025-03-26" | "2025-06-18"))
+/// The HTTP status of a response with this error. In a session a request that was understood has 200.
+fn status_of(way: Way, code: Option<i64>) -> u16 {
+    match (way.is_stateless(), code) {
+        (_, Some(-32700 | -32600)) | (true, Some(-32022..=-32020)) => 400,
+        (true, Some(-32601)) => 404,
+        _ => 200,
+    }
 }
 
 fn id_of(line: &str) -> Option<&str> {
@@ -129,40 +187,19 @@ fn id_of(line: &str) -> Option<&str> {
     members.get("id").map(|id| id.get())
 }
 
-/// Sends every row; after each the same client is served, and another one too.
-pub(crate) fn try_all(rows: impl Fn(Version) -> Vec<Row>) {
-    for version in VERSIONS {
-        try_under(version, &[], &rows(version));
-    }
+/// A request of id 7.
+pub(crate) fn request(way: Way, method: &str, params: &Value) -> String {
+    way.version.request(7, method, params)
 }
 
-/// The same under one revision, with these options.
-pub(crate) fn try_under(version: Version, options: &[&str], rows: &[Row]) {
-    let options: Vec<&str> = options.iter().chain(&["--log", "trace"]).copied().collect();
-    let mut client = Client::start(version, &options);
-    let mut bystander = Client::start(version, &options);
-    for row in rows {
-        row.check(version, &mut client);
-        bystander.hears_nothing(&row.name);
-    }
-    let log = client.process.errors();
-    assert!(!log.contains("panicked"), "{log}");
-    assert!(!log.contains(&long(200)), "input in the log: {}", log.chars().take(3000).collect::<String>());
-}
-
-/// A request of id 7 under this revision.
-pub(crate) fn request(version: Version, method: &str, params: &Value) -> String {
-    version.request(7, method, params)
-}
-
-/// A tool call of id 7 under this revision.
-pub(crate) fn call(version: Version, tool: &str, arguments: &Value) -> String {
-    version.call(7, tool, arguments)
+/// A tool call of id 7.
+pub(crate) fn call(way: Way, tool: &str, arguments: &Value) -> String {
+    way.version.call(7, tool, arguments)
 }
 
 /// A good request of id 7, one of its parts replaced.
-pub(crate) fn altered(version: Version, part: &str, by: &str) -> String {
-    let good = request(version, "tools/list", &json!({}));
+pub(crate) fn altered(way: Way, part: &str, by: &str) -> String {
+    let good = request(way, "tools/list", &json!({}));
     assert!(good.contains(part), "{part} is not in {good}");
     good.replacen(part, by, 1)
 }

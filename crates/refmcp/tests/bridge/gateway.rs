@@ -272,7 +272,7 @@ fn a_second_initialize_is_answered() {
 fn what_a_client_does_wrong_is_answered_here_and_in_the_trace() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace.jsonl");
-    let to = ["--trace", trace.to_str().unwrap(), CHILD[0], CHILD[1], CHILD[2]];
+    let to = ["--record", trace.to_str().unwrap(), CHILD[0], CHILD[1], CHILD[2]];
     let mut client = Client::with(Version::Session("2025-11-25"), bridge(&to));
     client.process.send_line("nonsense");
     assert_eq!(client.next()["error"]["code"], -32700);
@@ -291,7 +291,7 @@ fn what_a_client_does_wrong_is_answered_here_and_in_the_trace() {
 fn the_trace_of_a_listener_has_both_sides() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("trace.jsonl");
-    let to = ["--trace", trace.to_str().unwrap(), CHILD[0], CHILD[1], CHILD[2]];
+    let to = ["--record", trace.to_str().unwrap(), CHILD[0], CHILD[1], CHILD[2]];
     let listener = Listener::open("http://127.0.0.1:0/mcp", &to);
     let session = [listener.session("2025-11-25")];
     let echo = Version::Session("2025-11-25").call("mine", "echo", &json!({ "message": "traced" }));

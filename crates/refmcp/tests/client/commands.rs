@@ -114,7 +114,7 @@ fn results_come_as_one_document_or_as_every_message() {
     let document: Value = serde_json::from_str(&came.out).unwrap();
     assert_eq!(document["structuredContent"], json!({ "total": 3 }));
     let trace = user.word("trace.jsonl");
-    let came = user.with_stdio(&["call", "sum", "a=1", "b=2", "--output", "jsonl", "--trace", &trace]);
+    let came = user.with_stdio(&["call", "sum", "a=1", "b=2", "--output", "jsonl", "--record", &trace]);
     let trace = fs::read_to_string(&trace).unwrap();
     let messages = trace.lines().filter(|line| line.contains(r#""event":"message""#));
     assert_eq!(came.out, messages.map(|line| format!("{line}\n")).collect::<String>(), "both say the same");
@@ -135,7 +135,7 @@ fn a_trace_has_heads_and_messages_and_masks_credentials() {
     for target in
         [format!("http://{}/mcp?key=hush", server.address), format!("ws://{}/mcp/ws", server.address)]
     {
-        let words = ["call", &target, "echo", "message=hé", "-H", "X-Api-Key: hush", "--trace", &trace];
+        let words = ["call", &target, "echo", "message=hé", "-H", "X-Api-Key: hush", "--record", &trace];
         let came = user.run(&words);
         assert_eq!(came.code, 0, "{came:?}");
     }

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -72,6 +73,34 @@ fn http(events: String) -> (String, Receiver<()>) {
         }
     });
     (format!("http://{address}/mcp"), beginning)
+}
+
+/// A server over HTTP+SSE that floods the stream of its session with this, once there is a call.
+fn http_sse(events: String) -> (String, Receiver<()>) {
+    let (begun, beginning) = channel();
+    // Requests come over connections of their own, and their answers over the first.
+    let answers: Mutex<Option<TcpStream>> = Mutex::new(None);
+    let address = listening(move |stream| {
+        let mut stream = BufReader::new(stream);
+        while let Ok(request) = Request::read(&mut stream) {
+            if request.head.starts_with("GET") {
+                let to = stream.get_mut();
+                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
+                let _ = write!(to, "{head}event: endpoint\ndata: /messages\n\n");
+                *answers.lock().unwrap() = to.try_clone().ok();
+                continue;
+            }
+            let _ = stream.get_mut().write_all(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n");
+            let message = request.message();
+            let mut answers = answers.lock().unwrap();
+            let Some(to) = answers.as_mut().filter(|_| message.get("id").is_some()) else { continue };
+            match answer(&message) {
+                Some(answer) => write!(to, "data: {answer}\n\n").unwrap(),
+                None => return flood(to, events.as_bytes(), &begun),
+            }
+        }
+    });
+    (format!("sse+http://{address}/sse"), beginning)
 }
 
 /// A server over WebSocket that floods a call with these frames and reads nothing more.
@@ -155,6 +184,8 @@ fn time_limits_hold_whatever_a_server_sends() {
     for message in [LOG, UNKNOWN, ANSWER] {
         let (url, _) = http(format!("data: {message}\n\n"));
         check(message, user.run(&[&["call", &url, "t"], &limits[..]].concat()));
+        let (url, _) = http_sse(format!("data: {message}\n\n"));
+        check(message, user.run(&[&["call", &url, "t"], &limits[..]].concat()));
         let (url, _) = websocket(frame(1, message.as_bytes()));
         check(message, user.run(&[&["call", &url, "t"], &limits[..]].concat()));
         check(message, user.with_script(&[&["call", "t"], &limits[..]].concat(), &program(message)));
@@ -189,6 +220,7 @@ fn a_signal_ends_a_command_that_is_flooded() {
     let user = User::new();
     let servers = [
         http(format!("data: {UNKNOWN}\n\n")),
+        http_sse(format!("data: {UNKNOWN}\n\n")),
         websocket(frame(1, UNKNOWN.as_bytes())),
         websocket(frame(9, &[b'x'; 120])),
     ];

@@ -3,6 +3,7 @@
 #![cfg(unix)]
 
 mod certificates;
+mod check;
 mod commands;
 mod consent;
 mod declined;

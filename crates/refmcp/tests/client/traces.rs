@@ -1,4 +1,4 @@
-//! `--trace` on both sides of each transport: what one side sent the other received, with exact bytes.
+//! `--record` on both sides of each transport: what one side sent the other received, with exact bytes.
 
 use std::fs;
 
@@ -46,7 +46,7 @@ fn both_sides_of_each_transport_over_http_agree() {
             }
             let user = User::new();
             let (ours, theirs) = (user.word("client.jsonl"), user.word("server.jsonl"));
-            let server = Server::start(&["--trace", &theirs]);
+            let server = Server::start(&["--record", &theirs]);
             let target = format!("{scheme}://{}{path}", server.address);
             let words = [
                 "call",
@@ -56,7 +56,7 @@ fn both_sides_of_each_transport_over_http_agree() {
                 "step_ms=1",
                 "--protocol-version",
                 version,
-                "--trace",
+                "--record",
                 &ours,
             ];
             let came = user.run(&words);
@@ -72,8 +72,8 @@ fn both_sides_of_each_transport_over_http_agree() {
 fn both_sides_of_stdio_agree_in_order() {
     let user = User::new();
     let (ours, theirs) = (user.word("client.jsonl"), user.word("server.jsonl"));
-    let words = ["call", "echo", "message=hé", "--trace", &ours];
-    let came = user.with(&words, &[REFMCP, "stdio", "--trace", &theirs]);
+    let words = ["call", "echo", "message=hé", "--record", &ours];
+    let came = user.with(&words, &[REFMCP, "stdio", "--record", &theirs]);
     assert_eq!(came.code, 0, "{came:?}");
     compare(&ours, &theirs, "stdio");
     assert_eq!(messages(&ours, "sent"), messages(&theirs, "received"));
@@ -87,7 +87,7 @@ fn both_sides_of_stdio_agree_in_order() {
 fn a_server_writes_refusals_and_no_secrets() {
     let user = User::new();
     let theirs = user.word("server.jsonl");
-    let server = Server::start(&["--trace", &theirs]);
+    let server = Server::start(&["--record", &theirs]);
     let target = format!("http://{}/mcp?key=hush", server.address);
     let words =
         ["info", &target, "-H", "Authorization: Bearer hush-hush", "-H", "Origin: https://evil.example"];
@@ -102,7 +102,7 @@ fn a_server_writes_refusals_and_no_secrets() {
 fn headers_of_any_name_are_secrets_to_traces_and_to_about_me() {
     let user = User::new();
     let (ours, theirs) = (user.word("client.jsonl"), user.word("server.jsonl"));
-    let server = Server::start(&["--trace", &theirs]);
+    let server = Server::start(&["--record", &theirs]);
     let configured = format!(
         r#"{{"mcpServers": {{"there": {{"url": "http://{}/mcp", "headers": {{
             "X-Session": "planted-1", "DD-Application": "planted-2"}}}}}}}}"#,
@@ -112,11 +112,11 @@ fn headers_of_any_name_are_secrets_to_traces_and_to_about_me() {
     let (url, socket) = (format!("http://{}/mcp", server.address), format!("ws://{}/mcp/ws", server.address));
     let typed = ["-H", "X-Custom: planted-4", "-H", "X-Foo: planted-5", "-H", "X-Api-Key: planted-6"];
     for target in ["there", &url, &socket] {
-        let came = user.run(&[&["call", target, "about_me", "--trace", &ours], &typed[..]].concat());
+        let came = user.run(&[&["call", target, "about_me", "--record", &ours], &typed[..]].concat());
         assert!(came.code == 0 && came.out.contains("x-foo"), "{came:?}");
         assert!(!came.out.contains("planted"), "{}", came.out);
     }
-    let came = user.run(&["info", &url, "--trace", &ours, "-H", "Accept-Language: planted-3"]);
+    let came = user.run(&["info", &url, "--record", &ours, "-H", "Accept-Language: planted-3"]);
     assert_eq!(came.code, 0, "{came:?}");
     let ours = fs::read_to_string(&ours).unwrap();
     assert!(!ours.contains("planted"), "{ours}");
@@ -136,7 +136,7 @@ fn a_trace_is_not_written_through_a_link() {
     let kept = user.write("kept", "as it was");
     for (link, to) in [("to-a-file", kept.as_str()), ("to-nothing", "nothing")] {
         std::os::unix::fs::symlink(to, user.path(link)).unwrap();
-        let ended = user.with_stdio(&["list", "tools", "--trace", link]);
+        let ended = user.with_stdio(&["list", "tools", "--record", link]);
         assert_eq!((ended.code, ended.out.as_str()), (1, ""), "{ended:?}");
         assert!(ended.err.contains("it is a link; name the file itself"), "{ended:?}");
     }

@@ -90,6 +90,6 @@ fn no_login_is_begun() {
 fn no_trace_is_written() {
     let (user, server) = (User::new(), Server::start(&[]));
     let url = format!("http://{}/mcp", server.address);
-    assert_eq!(user.fish(&["call", "--trace", "t", "-o", "jsonl", "--explain", &url, "su"]), ["sum"]);
+    assert_eq!(user.fish(&["call", "--record", "t", "-o", "jsonl", "--explain", &url, "su"]), ["sum"]);
     assert!(!user.path("t").exists());
 }

@@ -1,5 +1,5 @@
-//! The examples of the documents, run as they stand: the guides to HTTP, to the client, to the reference server and to
-//! other hosts, and the README where it uses curl or the client.
+//! The examples of the documents, run as they stand: the guides to HTTP, to the client, to audits, to the reference server and
+//! to other hosts, and the README where it uses curl or the client.
 
 #![cfg(unix)]
 
@@ -71,6 +71,18 @@ fn the_guide_to_authorization() {
 fn the_guide_to_operating() {
     let examples = examples(&read("docs/operating.md"));
     run("docs/operating.md", &examples, &ports(&examples, BTreeMap::new()));
+}
+
+#[test]
+fn the_guide_to_faults() {
+    let examples = examples(&read("docs/faults.md"));
+    run("docs/faults.md", &examples, &ports(&examples, BTreeMap::new()));
+}
+
+#[test]
+fn the_guide_to_audits() {
+    let examples = examples(&read("docs/audit.md"));
+    run("docs/audit.md", &examples, &ports(&examples, BTreeMap::new()));
 }
 
 #[test]

@@ -177,7 +177,7 @@ fn a_trace_is_private_and_goes_through_no_link() {
     fs::write(&other, "").unwrap();
     symlink(&other, trace.path()).unwrap();
     let relay =
-        || Process::spawn(program(&["relay", "--trace", trace.path().to_str().unwrap(), "--", "true"]));
+        || Process::spawn(program(&["relay", "--record", trace.path().to_str().unwrap(), "--", "true"]));
     let refused = relay().exit();
     assert_eq!(refused.status.code(), Some(1), "{refused:?}");
     assert!(refused.errors.contains("is a link"), "{refused:?}");
@@ -190,6 +190,6 @@ fn a_trace_is_private_and_goes_through_no_link() {
     assert_eq!(relay().exit().status.code(), Some(0));
     assert_eq!(fs::metadata(trace.path()).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(trace.text().contains("opened"));
-    let told = Process::spawn(program(&["relay", "--trace", "/dev/stderr", "--", "true"])).exit();
+    let told = Process::spawn(program(&["relay", "--record", "/dev/stderr", "--", "true"])).exit();
     assert!(told.errors.contains("\"opened\""), "{told:?}");
 }

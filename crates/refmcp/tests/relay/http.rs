@@ -25,7 +25,7 @@ impl Relay {
     pub(crate) fn open(url: &str, options: &[&str]) -> Self {
         let trace = Trace::new();
         let path = trace.path();
-        let args = ["relay", "--port", "0", "--trace", path.to_str().unwrap(), url];
+        let args = ["relay", "--port", "0", "--record", path.to_str().unwrap(), url];
         let process = Process::spawn(program(&[&args, options].concat()));
         let banner = process.next_line().expect("it says where it listens");
         let (_, address) = banner.split_once("http://").unwrap();

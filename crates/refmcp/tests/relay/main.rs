@@ -6,6 +6,7 @@
 mod support;
 
 mod attacks;
+mod faults;
 mod http;
 mod refusals;
 mod stdio;

@@ -9,7 +9,7 @@ fn refused(args: &[&str]) -> String {
     let trace = Trace::new();
     let path = trace.path();
     let exit =
-        Process::spawn(program(&[&["relay", "--trace", path.to_str().unwrap()], args].concat())).exit();
+        Process::spawn(program(&[&["relay", "--record", path.to_str().unwrap()], args].concat())).exit();
     assert_eq!(exit.status.code(), Some(1), "{args:?}: {exit:?}");
     exit.errors
 }
@@ -34,14 +34,14 @@ fn options_without_effect_are_refused() {
 }
 
 #[test]
-fn there_is_one_server_and_a_trace() {
+fn there_is_one_server_and_a_recording_or_an_audit() {
     assert!(refused(&[]).contains("missing: the server's URL, or a command after `--`"));
     assert!(refused(&["http://a/", "--", "cat"]).contains("cannot be used with"));
     assert!(refused(&["weather"]).contains("expected the server's URL"));
     assert!(refused(&["http://a/?key=hush"]).contains("leave out what follows the path"));
     assert!(refused(&["http://u:hush@a/"]).contains("user name or a password"));
     let exit = Process::spawn(program(&["relay", "--", "cat"])).exit();
-    assert!(exit.errors.contains("--trace <FILE>"), "{exit:?}");
+    assert!(exit.errors.contains("--record FILE, --audit or --faults PLAN"), "{exit:?}");
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_server_that_cannot_be_started_is_unreachable() {
     let trace = Trace::new();
     let path = trace.path();
     let exit =
-        Process::spawn(program(&["relay", "--trace", path.to_str().unwrap(), "--", "/no/such/server"]))
+        Process::spawn(program(&["relay", "--record", path.to_str().unwrap(), "--", "/no/such/server"]))
             .exit();
     assert_eq!(exit.status.code(), Some(4), "{exit:?}");
     assert!(exit.errors.contains("/no/such/server: it cannot be started"), "{exit:?}");

@@ -17,7 +17,7 @@ fn relay(trace: &Trace, script: &str) -> Command {
 }
 
 fn relay_to(trace: &Trace, server: &[&str]) -> Command {
-    let mut command = program(&["relay", "--trace", trace.path().to_str().unwrap(), "--"]);
+    let mut command = program(&["relay", "--record", trace.path().to_str().unwrap(), "--"]);
     command.args(server);
     command
 }

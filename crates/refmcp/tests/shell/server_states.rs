@@ -321,6 +321,10 @@ fn the_end_of_a_server_with_sessions_is_noticed_at_the_prompt() {
         let mut terminal = shell(folder.path(), &["--era", "legacy", &target]);
         let prompt = format!("{address}> ");
         terminal.expect(&prompt);
+        // The session is open once a request was answered; one that is lost before is given up.
+        terminal.enter("list resources");
+        terminal.expect("todo.txt");
+        terminal.expect(&prompt);
         end(server);
         let notice = format!("[{address}] {noticed}");
         terminal.expect(&notice);

@@ -3,7 +3,7 @@
 use refmcp_proto::model::{CompletionRef, LogLevel};
 use url::Url;
 
-use super::{AuthCommand, BridgeListenOptions};
+use super::{AuthCommand, BridgeListenOptions, CheckOptions};
 use crate::args::{Target, UrlTransport};
 use crate::arguments::ArgumentInput;
 
@@ -16,6 +16,8 @@ pub(crate) enum ClientCommand {
     Shell { targets: Vec<Target> },
     /// Serve clients of one transport and revision by a server of another.
     Bridge { from: BridgeSide, to: Target },
+    /// Check a server by the rules of the specification.
+    Check(Target, Box<CheckOptions>),
     /// Log in or out, or show the logins.
     Auth(AuthCommand),
 }
@@ -60,7 +62,9 @@ impl ClientCommand {
     /// The one server that the command drives, if it is one.
     pub(crate) fn target(&self) -> Option<&Target> {
         match self {
-            Self::InSession(target, _) | Self::Bridge { to: target, .. } => Some(target),
+            Self::InSession(target, _) | Self::Check(target, _) | Self::Bridge { to: target, .. } => {
+                Some(target)
+            }
             // A login needs no hint that one is needed.
             Self::Auth(AuthCommand::Status { target }) => target.as_ref(),
             Self::Auth(_) | Self::Shell { .. } => None,

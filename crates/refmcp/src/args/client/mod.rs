@@ -1,6 +1,7 @@
 //! The commands that drive a server: their positionals and options, and what they mean.
 
 mod auth;
+mod check;
 mod command;
 mod inspector;
 mod options;
@@ -17,6 +18,7 @@ use auth::AuthArgs;
 pub(crate) use auth::{
     AuthCommand, BrowserOptions, EnterpriseOptions, GrantType, KeyringAction, LoginOptions,
 };
+pub(crate) use check::CheckOptions;
 pub(crate) use command::{BridgeSide, ClientCommand, ListKind, SessionCommand};
 pub(super) use inspector::Inspector;
 pub(crate) use options::{OutputFormat, ServerStderr, SharedOptions, log_level};
@@ -68,6 +70,9 @@ refmcp models [OPTIONS] <TARGET>
     /// Send any request and show the answer.
     #[command(override_usage = usages("raw", "<METHOD> [JSON]"), after_help = examples("refmcp raw"))]
     Raw(ServerArgs<RawArgs>),
+    /// Check by which rules of the specification a server keeps: sends it right and wrong requests, and says what to change.
+    #[command(override_usage = usages("check", ""), after_help = examples("refmcp check"))]
+    Check(Box<ServerArgs<CheckOptions>>),
     /// Talk to one or several servers, line by line.
     #[command(override_usage = "\
 refmcp shell [OPTIONS] [TARGET]...

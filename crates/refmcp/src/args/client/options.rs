@@ -12,7 +12,7 @@ use refmcp_client::VersionPolicy;
 use refmcp_proto::model::LogLevel;
 
 use crate::args::value::{Header, header, pair, timeout};
-use crate::args::{UsageError, usage};
+use crate::args::{RecordOptions, UsageError, usage};
 
 // No doc comment: it would become the description of every command that flattens this.
 #[derive(Clone, clap::Args)]
@@ -61,10 +61,8 @@ pub(crate) struct SharedOptions {
     #[arg(long, value_name = "show|hide|FILE", default_value = "show")]
     pub(crate) server_stderr: ServerStderr,
 
-    /// Write every message and HTTP head in both directions to this file, as JSON lines with times; credentials in heads
-    /// are masked, and only you can read it.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) record: RecordOptions,
 
     /// Tell on stderr of every step of a login; with --output json, as a line of JSON.
     #[arg(long)]

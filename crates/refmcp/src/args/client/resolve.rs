@@ -91,6 +91,11 @@ impl ClientArgs {
                 let params = words.words.pop_front();
                 words.finish(target, SessionCommand::Raw { method, params })
             }
+            Self::Check(args) => {
+                let (mut words, options) = args.split(|_| None);
+                let target = words.only_target()?;
+                words.finish_with(ClientCommand::Check(target, Box::new(options)))
+            }
             Self::Shell(args) => shell(args),
             Self::Bridge(args) => bridge(args),
             Self::Auth { command } => command.resolve(),
@@ -188,8 +193,12 @@ impl Positionals {
         target: Target,
         command: SessionCommand,
     ) -> Result<(ClientCommand, SharedOptions), UsageError> {
+        self.finish_with(ClientCommand::InSession(target, command))
+    }
+
+    fn finish_with(self, command: ClientCommand) -> Result<(ClientCommand, SharedOptions), UsageError> {
         match self.words.front() {
-            None => Ok((ClientCommand::InSession(target, command), self.shared)),
+            None => Ok((command, self.shared)),
             Some(word) => Err(usage!("one word too many: {:?}", redact::word(word))),
         }
     }

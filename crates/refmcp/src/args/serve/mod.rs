@@ -11,8 +11,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use refmcp_http::{Options, Rate};
 use refmcp_reference::Profile;
 
-use super::OutputFormat;
 use super::value::{host_name, memory, ops_address, seconds, web_origin};
+use super::{OutputFormat, RecordOptions};
 
 pub(crate) use authorization::{AuthorizationOptions, BuiltinLogin, DpopPolicy, TokenIssuer};
 use listen::ListenOptions;
@@ -136,10 +136,8 @@ pub(crate) struct ServerOptions {
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     pub(crate) ping_timeout: Duration,
 
-    /// Write every message and HTTP head in both directions to this file, as JSON lines with times; credentials in heads
-    /// are masked, and only you can read it.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) record: RecordOptions,
 
     /// How many bytes may be held in memory for all clients together: messages that are not complete, responses that are
     /// not read, logs of streams. A number with K, M or G; half of the machine's or the container's memory if left out.

@@ -1,5 +1,6 @@
 //! Sending a person to log in, and waiting for their browser to come back.
 
+use std::fmt;
 use std::time::Duration;
 
 use refmcp_client::auth::{Browser, BrowserError, is_redirect_for};
@@ -16,7 +17,6 @@ use crate::ui::terminal::AskError;
 use crate::ui::text::one_line;
 
 /// The user's browser, which is redirected back to a port of this machine.
-#[derive(Debug)]
 pub(crate) struct LocalBrowser {
     person: Person,
     bars: Bars,
@@ -28,6 +28,12 @@ pub(crate) struct LocalBrowser {
     callback: OnceCell<Callback>,
     /// Held during a login: one at a time.
     turn: Mutex<()>,
+}
+
+impl fmt::Debug for LocalBrowser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalBrowser").field("ask_about", &self.ask_about).finish_non_exhaustive()
+    }
 }
 
 impl LocalBrowser {

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::output::WithRawJson;
 use super::session::Session;
-use crate::args::{ExitError, ExitReason, UsageError};
+use crate::args::{ExitError, ExitReason, UsageError, usage};
 use crate::arguments::{ArgumentInput, ValueSource, parse_arguments};
 use crate::store::StateFolder;
 use crate::store::calls::{CallEntry, Outcome, append};
@@ -29,7 +29,7 @@ pub(crate) async fn call(session: &Session, name: &str, words: &ArgumentInput) -
     let arguments = approved(session, &tool, arguments).await?;
     let entry = CallLogEntry::begin(session, name, &arguments);
     let ended = watched(session, name, &arguments).await;
-    entry.end(ended.as_ref().map(|written| &written.item));
+    entry.end(ended.as_ref().map(|written| written.item.is_error == Some(true)));
     let WithRawJson { item: result, text } =
         ended.map_err(|fault| session.fault(Method::CallTool.name(), &fault))?;
     // Standard output is for the result alone.
@@ -62,9 +62,7 @@ async fn approved(session: &Session, tool: &Tool, arguments: JsonObject) -> Resu
         Verdict::Disabled => {
             let options = format!("--tool {}", redact::joined(&[&tool.name]));
             let how = session.name.command_line("refmcp trust revoke", &options);
-            return Err(
-                UsageError::new(format!("{} was disabled here; to use it again: {how}", tool.name)).into()
-            );
+            return Err(usage!("{} was disabled here; to use it again: {how}", tool.name).into());
         }
         Verdict::Allowed => return Ok(arguments),
         Verdict::Unknown | Verdict::Changed => {}
@@ -115,15 +113,9 @@ pub(crate) async fn raw(session: &Session, tool: &str, params: JsonObject) -> Re
     let entry = CallLogEntry::begin(session, tool, &arguments);
     let ended =
         session.ask(session.client.raw(Method::CallTool.name(), params).read_as::<Box<RawValue>>()).await;
-    let result = match &ended {
-        Ok(result) => {
-            let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
-            let is_error = result.get("isError").and_then(Value::as_bool).unwrap_or(false);
-            Ok(CallToolResult::default().is_error(is_error))
-        }
-        Err(fault) => Err(fault),
-    };
-    entry.end(result.as_ref().map_err(|fault| *fault));
+    entry.end(ended.as_ref().map(|result| {
+        serde_json::from_str::<Value>(result.get()).is_ok_and(|result| result["isError"] == true)
+    }));
     ended
 }
 
@@ -143,11 +135,12 @@ impl<'a> CallLogEntry<'a> {
         Self { session, tool, arguments, began, clock, ended: false }
     }
 
-    pub(crate) fn end(mut self, ended: Result<&CallToolResult, &Error>) {
+    /// The result, which may say that the tool has failed, or the error.
+    pub(crate) fn end(mut self, has_failed: Result<bool, &Error>) {
         self.ended = true;
-        match ended {
-            Ok(result) if result.is_error == Some(true) => self.write(Outcome::ToolError, None),
-            Ok(_) => self.write(Outcome::Ok, None),
+        match has_failed {
+            Ok(true) => self.write(Outcome::ToolError, None),
+            Ok(false) => self.write(Outcome::Ok, None),
             Err(fault @ Error::Call(CallError::Rpc(_))) => self.write(Outcome::Error, Some(fault)),
             Err(fault) => self.write(Outcome::NoAnswer, Some(fault)),
         }

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
+use refmcp_auth::Secret;
 use refmcp_client::auth::Authorization;
 use refmcp_client::child::ChildProcess;
 use refmcp_client::http::{HttpSettings, HttpSse, StreamableHttp, read_certificates};
@@ -20,13 +21,13 @@ use super::host::Person;
 use super::server_stderr::{LastLines, stderr_to};
 use crate::args::{
     ExitError, ExitReason, OutputFormat, ServerStderr, SharedOptions, Target, TargetName, UrlTransport,
-    UsageError,
+    UsageError, usage,
 };
 use crate::command::auth;
 use crate::config::{self, Input, InputKind, Launch, Problem, ServerEntry, Severity};
+use crate::record::Recording;
 use crate::store::StateFolder;
 use crate::store::cache::VERSIONS;
-use crate::trace::Tracer;
 use crate::ui::progress::Bars;
 use crate::ui::redact::add_secrets;
 use crate::ui::suggest::choices;
@@ -55,7 +56,6 @@ pub(crate) struct Place {
 }
 
 /// Finds servers, as the options say.
-#[derive(Debug)]
 pub(crate) struct Servers<'a> {
     pub(super) shared: &'a SharedOptions,
     pub(super) person: &'a Person,
@@ -67,8 +67,7 @@ pub(crate) struct Servers<'a> {
 
 impl<'a> Servers<'a> {
     pub(crate) fn new(shared: &'a SharedOptions, person: &'a Person) -> Result<Self> {
-        let tracer = Tracer::new(shared.trace.as_deref(), shared.output == OutputFormat::Jsonl)?;
-        let observer = tracer.map(|tracer| Arc::new(tracer) as Arc<dyn Observer>);
+        let observer = Recording::open(&shared.record, shared.output == OutputFormat::Jsonl)?.observer();
         Ok(Self { shared, person, observer, bars: Bars::hidden(), last_lines: LastLines::default() })
     }
 
@@ -85,7 +84,7 @@ impl<'a> Servers<'a> {
                 let place = Place { url: url.clone(), transport: *transport, headers: Vec::new() };
                 self.at(&place).await?
             }
-            Target::Command(words) => self.typed(words)?,
+            Target::Command(words) => Arc::new(self.typed(words)?),
             Target::Named(name) => self.configured(name).await?,
         };
         let last_lines = self.last_lines.clone();
@@ -126,52 +125,81 @@ impl<'a> Servers<'a> {
         place: &Place,
         authorization: Authorization,
     ) -> Result<Arc<dyn Connector>> {
-        let Place { url, transport, headers } = place;
-        let url = url.as_str();
+        let (url, headers, settings) = (place.url.as_str(), self.headers(place), self.http_settings()?);
+        let made = || -> Result<Arc<dyn Connector>> {
+            let mut headers = headers.iter();
+            Ok(match place.transport {
+                UrlTransport::Auto | UrlTransport::StreamableHttp => {
+                    let server = StreamableHttp::new(url)?.settings(settings).authorization(authorization);
+                    Arc::new(headers.try_fold(server, |server, (name, value)| server.header(name, value))?)
+                }
+                UrlTransport::Sse => {
+                    let server = HttpSse::new(url)?.settings(settings).authorization(authorization);
+                    Arc::new(headers.try_fold(server, |server, (name, value)| server.header(name, value))?)
+                }
+                UrlTransport::WebSocket => {
+                    let server = WebSocket::new(url)?.settings(settings).authorization(authorization);
+                    Arc::new(headers.try_fold(server, |server, (name, value)| server.header(name, value))?)
+                }
+            })
+        };
+        made().map_err(|fault| UsageError::new(fault.to_string()).into())
+    }
+
+    /// The header fields for a server at an address: those of a configuration file and those that were typed.
+    fn headers(&self, place: &Place) -> Vec<(String, String)> {
         let typed = self.shared.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
-        let headers: Vec<(String, String)> = headers.iter().cloned().chain(typed).collect();
-        let secrets = Secrets::default().with_url(url);
+        let headers: Vec<(String, String)> = place.headers.iter().cloned().chain(typed).collect();
+        let secrets = Secrets::default().with_url(place.url.as_str());
         add_secrets(&headers.iter().fold(secrets, |secrets, (_, value)| secrets.with_value(value)));
-        let usage = |fault: &dyn std::error::Error| UsageError::new(fault.to_string());
+        headers
+    }
+
+    fn http_settings(&self) -> Result<HttpSettings> {
         let mut settings = HttpSettings::default();
         settings.connect_timeout = settings.connect_timeout.min(self.shared.timeout);
         settings.head_timeout = settings.head_timeout.min(self.shared.timeout);
         for file in &self.shared.cacert {
             settings.ca_certificates.extend(read_certificates(file).map_err(UsageError::new)?);
         }
-        Ok(match *transport {
+        Ok(settings)
+    }
+
+    /// The server that is meant, to be checked: over HTTP by single requests. Tokens of a login are not used; a header is.
+    pub(crate) async fn to_check(
+        &self,
+        target: &Target,
+        transport: Option<UrlTransport>,
+    ) -> Result<refmcp_check::Target> {
+        let place = match target {
+            Target::Command(words) => return Ok(refmcp_check::Target::child(self.typed(words)?)),
+            Target::Url { .. } => self.place(target).await?,
+            Target::Named(name) => {
+                let entry = self.entry(name).await?;
+                if let Some(child) = self.child_of(&entry).await? {
+                    return Ok(refmcp_check::Target::child(child));
+                }
+                self.agreed_to_send(&entry).await?;
+                place_of(&entry.launch)?.context("an entry without an address")?
+            }
+        };
+        let place = Place { transport: transport.unwrap_or(place.transport), ..place };
+        let (url, headers, settings) = (place.url.as_str(), self.headers(&place), self.http_settings()?);
+        let usage = |fault: refmcp_client::http::UrlError| UsageError::new(fault.to_string());
+        Ok(match place.transport {
             UrlTransport::Auto | UrlTransport::StreamableHttp => {
-                let server = StreamableHttp::new(url).map_err(|fault| usage(&fault))?;
-                let mut server = server.settings(settings).authorization(authorization);
-                for (name, value) in &headers {
-                    server = server.header(name, value).map_err(|fault| usage(&fault))?;
-                }
-                Arc::new(server)
+                refmcp_check::Target::http(url, settings, headers).map_err(usage)?
             }
-            UrlTransport::Sse => {
-                let server = HttpSse::new(url).map_err(|fault| usage(&fault))?;
-                let mut server = server.settings(settings).authorization(authorization);
-                for (name, value) in &headers {
-                    server = server.header(name, value).map_err(|fault| usage(&fault))?;
-                }
-                Arc::new(server)
-            }
-            UrlTransport::WebSocket => {
-                let server = WebSocket::new(url).map_err(|fault| usage(&fault))?;
-                let mut server = server.settings(settings).authorization(authorization);
-                for (name, value) in &headers {
-                    server = server.header(name, value).map_err(|fault| usage(&fault))?;
-                }
-                Arc::new(server)
-            }
+            UrlTransport::Sse => refmcp_check::Target::http_sse(url, settings, headers).map_err(usage)?,
+            UrlTransport::WebSocket => refmcp_check::Target::pipe(self.at(&place).await?),
         })
     }
 
     /// A command that was typed: that is agreement enough. `NAME=VALUE` before the program sets a variable, as in
     /// a shell.
-    fn typed(&self, words: &[String]) -> Result<Arc<dyn Connector>> {
+    fn typed(&self, words: &[String]) -> Result<ChildProcess> {
         let is_variable =
-            |word: &&String| word.split_once('=').is_some_and(|(name, _)| is_variable_name(name));
+            |word: &&String| word.split_once('=').is_some_and(|(name, _)| config::is_variable_name(name));
         let count = words.iter().take_while(is_variable).count();
         let (variables, command) = words.split_at_checked(count).unwrap_or((&[], words));
         let Some((program, args)) = command.split_first() else {
@@ -190,29 +218,35 @@ impl<'a> Servers<'a> {
         }
     }
 
-    fn child(&self, child: ChildProcess) -> Result<Arc<dyn Connector>> {
+    fn child(&self, child: ChildProcess) -> Result<ChildProcess> {
         let child = child.stderr(stderr_to(self.shared, &self.bars, &self.last_lines)?);
         // What was shown is not said once more.
         let child = child.quote_stderr(self.shared.server_stderr != ServerStderr::Show);
         // A server that was given little time to answer is given no more to end.
         let child = child.grace(CONNECT_GRACE.min(self.shared.timeout / 5), CONNECT_GRACE);
         add_secrets(&child.secrets());
-        Ok(Arc::new(child))
+        Ok(child)
     }
 
     /// A server that a configuration file names.
     async fn configured(&self, name: &str) -> Result<Arc<dyn Connector>> {
         let entry = self.entry(name).await?;
-        let start = entry.start().map_err(|problem| UsageError::new(problem.to_string()))?;
-        if let Some(mut start) = start {
-            // What is agreed to is what is started: the program is looked for once.
-            let found = self.as_typed(start.child.clone()).resolved();
-            start.child = found.map_err(|why| ExitError::new(ExitReason::Unreachable, why.to_string()))?;
-            self.agreed_to_start(&entry, &start).await?;
-            return self.child(start.child);
+        if let Some(child) = self.child_of(&entry).await? {
+            return Ok(Arc::new(child));
         }
         self.agreed_to_send(&entry).await?;
         self.at(&place_of(&entry.launch)?.context("an entry without an address")?).await
+    }
+
+    /// The program that an entry names, if it names one, once the user has agreed to start it.
+    async fn child_of(&self, entry: &ServerEntry) -> Result<Option<ChildProcess>> {
+        let start = entry.start().map_err(|problem| UsageError::new(problem.to_string()))?;
+        let Some(mut start) = start else { return Ok(None) };
+        // What is agreed to is what is started: the program is looked for once.
+        let found = self.as_typed(start.child.clone()).resolved();
+        start.child = found.map_err(|why| ExitError::new(ExitReason::Unreachable, why.to_string()))?;
+        self.agreed_to_start(entry, &start).await?;
+        self.child(start.child).map(Some)
     }
 
     /// What a configuration file says about a server, with its variables filled in.
@@ -222,7 +256,7 @@ impl<'a> Servers<'a> {
         warn_once(known.problems.iter().filter(|problem| problem.is_of_whole_file()));
         if entry.disabled {
             let file = entry.source.display();
-            return Err(UsageError::new(format!("{name} is disabled in {file}")).into());
+            return Err(usage!("{name} is disabled in {file}").into());
         }
         self.resolved(&known, entry).await
     }
@@ -244,16 +278,14 @@ impl<'a> Servers<'a> {
 
     /// The same, without a word about what is wrong with the files.
     pub(crate) fn read_files(&self) -> Result<config::Servers> {
-        let Some(file) = &self.shared.config else { return Ok(config::read_all(&config::usual_files())) };
-        if !file.exists() {
-            return Err(UsageError::new(format!("there is no file {}", file.display())).into());
-        }
-        Ok(config::read(file))
+        let file = self.shared.config.as_deref();
+        file.map_or(Ok(()), config::check_exists)?;
+        Ok(config::read_named(file))
     }
 
     fn unknown(&self, name: &str, known: &config::Servers) -> anyhow::Error {
         if let Some(problem) = known.problems.iter().find(|problem| problem.server.as_deref() == Some(name)) {
-            return UsageError::new(format!("the entry of {name:?} cannot be used: {problem}")).into();
+            return usage!("the entry of {name:?} cannot be used: {problem}").into();
         }
         let names: Vec<&str> = known.servers.iter().map(|entry| entry.name.as_str()).collect();
         let broken = known.problems.iter().filter(|problem| problem.is_of_whole_file());
@@ -263,7 +295,7 @@ impl<'a> Servers<'a> {
             _ => "no configuration file can be used".to_owned(),
         });
         let hint = std::iter::once(hint).chain(broken).collect::<Vec<_>>().join("; ");
-        UsageError::new(format!("no server is called {:?}: {hint}", redact::word(name))).into()
+        usage!("no server is called {:?}: {hint}", redact::word(name)).into()
     }
 
     /// The entry with its variables filled in; those that a person has to know are asked for.
@@ -293,21 +325,15 @@ pub(crate) fn warn_once<'a>(problems: impl Iterator<Item = &'a Problem>) {
     }
 }
 
-/// Whether this is the name of a variable, so that a word which begins with it and `=` is no program.
-fn is_variable_name(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
 /// The error for a server that is started and is nowhere.
 fn nowhere(what: &str) -> UsageError {
-    UsageError::new(format!("{what} is started here and needs no login"))
+    usage!("{what} is started here and needs no login")
 }
 
 /// Where an entry of a configuration file says that its server is, if it is anywhere.
 fn place_of(launch: &Launch) -> Result<Option<Place>, UsageError> {
     let Launch::Remote { transport, url, headers } = launch else { return Ok(None) };
-    let unusable = |fault| UsageError::new(format!("{:?} is no address: {fault}", redact::word(url)));
+    let unusable = |fault| usage!("{:?} is no address: {fault}", redact::word(url));
     let url = Url::parse(url).map_err(unusable)?;
     let headers = headers.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
     Ok(Some(Place { url, transport: *transport, headers: headers.collect() }))
@@ -316,23 +342,24 @@ fn place_of(launch: &Launch) -> Result<Option<Place>, UsageError> {
 impl Person {
     /// What a configuration file leaves to the person in front of the terminal.
     fn input(&self, input: &Input) -> Result<String, String> {
+        let preset = input.default.as_ref().map(Secret::reveal);
         let answer = self.ask_now(|terminal| {
             let label = if input.description.is_empty() { &input.id } else { &input.description };
             match &input.kind {
                 InputKind::Pick { options } => {
-                    let preset = options.iter().position(|(_, value)| Some(value) == input.default.as_ref());
+                    let preset = options.iter().position(|(_, value)| preset == Some(value.as_str()));
                     let shown: Vec<String> = options.iter().map(|(shown, _)| shown.clone()).collect();
                     let chosen = terminal.choose(label, &shown, preset)?;
                     Ok(options.get(chosen).map(|(_, value)| value.clone()).unwrap_or_default())
                 }
                 _ if input.is_secret() => terminal.hidden(label),
-                _ => terminal.text(label, input.default.as_deref()),
+                _ => terminal.text(label, preset),
             }
         });
         match answer {
             Some(Ok(text)) => Ok(text),
             Some(Err(fault)) => Err(fault.to_string()),
-            None => input.default.clone().ok_or_else(|| "the user cannot be asked".to_owned()),
+            None => preset.map(str::to_owned).ok_or_else(|| "the user cannot be asked".to_owned()),
         }
     }
 }

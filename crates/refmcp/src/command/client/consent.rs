@@ -4,7 +4,7 @@ use anyhow::Result;
 use refmcp_client::redact;
 
 use super::connect::Servers;
-use crate::args::{ExitError, ExitReason, UsageError};
+use crate::args::{ExitError, ExitReason, usage};
 use crate::config::{ServerEntry, Start, changes_what_runs, sent_variables};
 use crate::store::trust::{Decision, ServerIdentity, Subject, Trust, Verdict};
 use crate::store::{StateFolder, trust};
@@ -72,9 +72,7 @@ impl Servers<'_> {
             Verdict::Allowed => return Ok(()),
             Verdict::Disabled => {
                 let how = format!("refmcp trust allow {name}");
-                return Err(
-                    UsageError::new(format!("{name} was disabled here; to use it again: {how}")).into()
-                );
+                return Err(usage!("{name} was disabled here; to use it again: {how}").into());
             }
             Verdict::Unknown | Verdict::Changed if self.shared.yes => return Ok(()),
             Verdict::Unknown | Verdict::Changed => {}
@@ -120,7 +118,7 @@ impl Servers<'_> {
                 let file = self.shared.config.as_ref().map(|file| format!(" --config {}", file.display()));
                 let file = file.unwrap_or_default();
                 let how = format!("run `refmcp trust allow {name}{file}` first, or give --yes");
-                Err(UsageError::new(format!("{would}, and the user cannot be asked: {how}")).into())
+                Err(usage!("{would}, and the user cannot be asked: {how}").into())
             }
         }
     }

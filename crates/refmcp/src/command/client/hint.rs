@@ -66,17 +66,16 @@ pub(crate) fn of_capability(error: &RpcError) -> Option<&'static str> {
     }
     let wanted = error.data.as_ref()?.get("requiredCapabilities")?;
     let elicitation = wanted.get("elicitation");
-    if wanted.get("sampling").is_some() {
-        Some("give --sampler COMMAND to answer in place of a model, or run it at a terminal")
-    } else if elicitation.is_some_and(|it| it.get("url").is_some()) {
-        Some("web pages are visited from a terminal only")
-    } else if elicitation.is_some() {
-        Some("run it at a terminal to answer, or give --yes to accept forms with their defaults")
-    } else if wanted.get("roots").is_some() {
-        Some("give --root DIR to tell the server of a folder")
-    } else {
-        None
-    }
+    let hints = [
+        (
+            wanted.get("sampling"),
+            "give --sampler COMMAND to answer in place of a model, or run it at a terminal",
+        ),
+        (elicitation.and_then(|it| it.get("url")), "web pages are visited from a terminal only"),
+        (elicitation, "run it at a terminal to answer, or give --yes to accept forms with their defaults"),
+        (wanted.get("roots"), "give --root DIR to tell the server of a folder"),
+    ];
+    hints.into_iter().find_map(|(wanted, hint)| wanted.map(|_| hint))
 }
 
 /// The same address with TLS where it had none, and without where it had it.

@@ -1,6 +1,5 @@
 //! What refmcp does for servers: the user answers at the terminal, or a command does, or requests are declined.
 
-use std::fmt;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -32,12 +31,6 @@ pub(crate) struct Person {
     on_waiting: Option<Arc<dyn Fn() + Send + Sync>>,
     /// What is taken off the terminal while something is asked.
     bars: Bars,
-}
-
-impl fmt::Debug for Person {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Person").field("terminal", &self.terminal).finish_non_exhaustive()
-    }
 }
 
 impl Person {

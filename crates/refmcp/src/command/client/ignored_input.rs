@@ -123,7 +123,7 @@ impl IgnoredInput {
             }
         }
         if told == MAX_LINES {
-            self.bars.say("refmcp: more that was ignored is not shown; --trace FILE writes all of it\n");
+            self.bars.say("refmcp: more that was ignored is not shown; --record FILE writes all of it\n");
         }
     }
 

@@ -29,7 +29,7 @@ use crate::args::{
     BridgeSide, ClientCommand, ExitReason, OutputFormat, SessionCommand, SharedOptions, Target, UsageError,
 };
 use crate::bridge;
-use crate::command::{auth, reachable};
+use crate::command::{auth, check};
 use crate::signals::{Signal, Signals};
 use crate::ui::progress::Bars;
 pub(crate) use connect::{Server, Servers, remembered, warn_once};
@@ -70,7 +70,7 @@ pub(crate) fn run(command: ClientCommand, shared: &SharedOptions) -> Result<Exit
 /// One thread is enough for one person, and a process with one is sooner ready; a bridge may serve a crowd.
 fn runtime(command: &ClientCommand) -> io::Result<Runtime> {
     let mut builder = match command {
-        ClientCommand::Bridge { .. } => Builder::new_multi_thread(),
+        ClientCommand::Bridge { .. } | ClientCommand::Check(..) => Builder::new_multi_thread(),
         _ => Builder::new_current_thread(),
     };
     builder.enable_all().build()
@@ -108,12 +108,11 @@ async fn carry_out(
         ClientCommand::Shell { targets } => crate::shell::run(&targets, shared).await,
         ClientCommand::Bridge { from, to } => {
             if from == BridgeSide::Stdio && shared.output != OutputFormat::Text {
-                let what = "standard output is the client's: write messages to a file with --trace";
+                let what = "standard output is the client's: write messages to a file with --record";
                 return Err(UsageError::new(what).into());
             }
             let person = Person::new(shared, &Bars::hidden());
             let server = Servers::new(shared, &person)?.find(&to).await?;
-            reachable::warn_of_bridge(&from);
             let target = bridge::Target {
                 connector: server.connector,
                 observer: server.observer,
@@ -131,6 +130,10 @@ async fn carry_out(
             };
             done.map(|()| ExitReason::Done)
         }
+        ClientCommand::Check(target, options) => tokio::select! {
+            done = check::run(&target, &options, shared) => done,
+            () = stopped.cancelled() => Err(fault::interrupted()),
+        },
         ClientCommand::InSession(target, command) => in_session(&command, &target, shared, stopped).await,
     }
 }

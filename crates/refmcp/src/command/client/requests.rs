@@ -19,7 +19,7 @@ use super::call;
 use super::extra_methods::ExtraMethods;
 use super::output::{WithRawJson, laid_out};
 use super::session::Session;
-use crate::args::UsageError;
+use crate::args::{UsageError, usage};
 use crate::arguments::{ArgumentInput, ValueSource, json_document, prompt_schema};
 use crate::ui::error::{reworded, rpc_of};
 use crate::ui::render;
@@ -143,7 +143,7 @@ pub(crate) fn check_names<'a>(
 ) -> Result<(), UsageError> {
     let Some(name) = typed.find(|name| !names.contains(name)) else { return Ok(()) };
     let there = choices(name, names, "it has").unwrap_or_else(|| "it has none".to_owned());
-    Err(UsageError::new(format!("the {whole} has no {part} {name:?}; {there}")))
+    Err(usage!("the {whole} has no {part} {name:?}; {there}"))
 }
 
 /// An error that the server answered with; where it has no such thing, with the name that may have been meant.
@@ -214,8 +214,8 @@ pub(crate) async fn raw(session: &Session, method: &str, params: Option<&str>) -
         Some(text) => {
             let value = json_document(text, &mut ValueSource::new(&mut io::stdin()));
             let value = value.map_err(|what| match what.strip_prefix("is no JSON") {
-                Some(why) => UsageError::new(format!("the parameters are no JSON{why}")),
-                None => UsageError::new(format!("the parameters: {what}")),
+                Some(why) => usage!("the parameters are no JSON{why}"),
+                None => usage!("the parameters: {what}"),
             })?;
             value.as_object().cloned().ok_or_else(|| UsageError::new("the parameters are no JSON object"))?
         }

@@ -8,10 +8,10 @@ use refmcp_auth::uri::authority;
 use refmcp_client::redact;
 use refmcp_http::{EndpointPath, Listener, Tls};
 use serde_json::{Map, Value, json};
-use tokio::net::TcpListener;
 use url::Url;
 
-use crate::args::{ServeOptions, UsageError};
+use crate::args::{ServeOptions, UsageError, usage};
+use crate::command::reachable;
 
 /// Where the server is reached.
 pub(super) struct ServerAddresses {
@@ -112,11 +112,7 @@ impl ServerAddresses {
         if is_web && is_path && is_bare && url.password().is_none() {
             return Ok(());
         }
-        Err(UsageError::new(format!(
-            "{}: --public-url is a scheme, a host and a port",
-            redact::url(url.as_str())
-        ))
-        .into())
+        Err(usage!("{}: --public-url is a scheme, a host and a port", redact::url(url.as_str())).into())
     }
 
     /// The same as one JSON document on one line.
@@ -156,7 +152,7 @@ impl ServerAddresses {
         };
         if !refmcp_auth::uri::is_secure(&url) {
             let why = "with --auth, a server beyond this machine needs https: --tls-cert, or --public-url";
-            return Err(UsageError::new(format!("{url}: {why}")).into());
+            return Err(usage!("{url}: {why}").into());
         }
         self.check_public()?;
         let mut origin = url;
@@ -185,13 +181,7 @@ pub(super) async fn listen(options: &ServeOptions, tls: Option<&Tls>) -> Result<
         let what = "--host is an address or a name of this machine, such as 0.0.0.0, and no URL";
         return Err(UsageError::new(what).into());
     }
-    let at = format!("{}:{}", options.host, options.port);
-    let listener = TcpListener::bind(&at).await.with_context(|| format!("cannot listen on {at}"))?;
-    let address = listener.local_addr().context("no address")?;
-    let listener = match tls {
-        Some(tls) => Listener::tls(listener, tls.clone()),
-        None => listener.into(),
-    };
+    let (listener, address) = reachable::listen(&options.host, options.port, tls.cloned()).await?;
     Ok((listener, ListenAddress::Address(address)))
 }
 

@@ -16,7 +16,7 @@ use refmcp_issuer::{Client, Fault, Faults, InProcessFetch, Issuer, Login, Settin
 use url::Url;
 
 use super::addresses::ServerAddresses;
-use crate::args::{AuthorizationOptions, BuiltinLogin, DpopPolicy, TokenIssuer, UsageError};
+use crate::args::{AuthorizationOptions, BuiltinLogin, DpopPolicy, TokenIssuer, UsageError, usage};
 use crate::command::scoped_fetch::ScopedFetcher;
 
 /// What is said about it, line by line.
@@ -136,7 +136,7 @@ fn elsewhere(options: &AuthorizationOptions, name: &str, resource: Url, http: &m
     ] {
         if given {
             let what = "is for the authorization server that is built in: --auth builtin";
-            return Err(UsageError::new(format!("{option} {what}")).into());
+            return Err(usage!("{option} {what}").into());
         }
     }
     // The operator names the issuer's URL, so it may be local.

@@ -3,8 +3,6 @@
 mod addresses;
 mod auth;
 
-use std::io::{Write, stdout};
-
 use anyhow::{Context, Result};
 use refmcp_http::{Endpoint, OpsRoutes, Options, Rate, Shutdown, Tls};
 use refmcp_server::ServerBuilder;
@@ -16,6 +14,7 @@ use self::addresses::{ListenAddress, ServerAddresses};
 use super::{configure, reachable, reference_options};
 use crate::args::{OutputFormat, Policy, ServeOptions};
 use crate::signals::{Signal, Signals};
+use crate::ui::output::announce;
 
 pub(crate) fn run(options: ServeOptions) -> Result<()> {
     let runtime =
@@ -51,11 +50,11 @@ async fn serve(options: ServeOptions) -> Result<()> {
     let ops_address = ops.as_ref().and_then(|ops| ops.local_addr().ok());
     if let ListenAddress::Address(address) = addresses.at {
         if http.resource_server.is_none() {
-            reachable::warn_of_server(address);
+            reachable::warn_if_open(address, reachable::OPEN_SERVER);
         }
         reachable::warn_of_proxies(&http.trusted_proxies);
     }
-    ops_address.inspect(|address| reachable::warn_of_ops(*address));
+    ops_address.inspect(|address| reachable::warn_if_open(*address, reachable::OPEN_OPS));
     let ops_shown =
         ops_address.map(|address| reachable::authority(address, &[], reachable::outgoing_address));
     let mut reference = reference_options(options.server);
@@ -74,10 +73,7 @@ async fn serve(options: ServeOptions) -> Result<()> {
         OutputFormat::Text => addresses.banner(ops_shown.as_deref(), "Authorization", &about.lines),
         OutputFormat::Json | OutputFormat::Jsonl => addresses.document(ops_shown.as_deref(), &about.lines),
     };
-    if let Err(fault) = stdout().write_all(said.as_bytes()) {
-        // A closed standard output is no reason not to serve.
-        tracing::debug!(%fault, "the banner was not read");
-    }
+    announce(&said);
     let endpoint = Endpoint::builder(server).options(http).build();
     let signals = tokio::spawn(obey(signals, shutdown.clone(), tls));
     // Operators are answered until the end, and so see that the server stops.

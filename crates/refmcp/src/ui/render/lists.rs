@@ -56,7 +56,7 @@ pub(crate) fn resources(resources: &[Resource], view: &View) -> String {
             resource.description.as_deref().map(first_line).unwrap_or_default(),
         ]);
     }
-    if resources.is_empty() { "no resources\n".to_owned() } else { table.render(view.paint, view.width) }
+    table.render_or("no resources", view.paint, view.width)
 }
 
 /// Resource templates, a line each.
@@ -70,10 +70,7 @@ pub(crate) fn templates(templates: &[ResourceTemplate], view: &View) -> String {
             template.description.as_deref().map(first_line).unwrap_or_default(),
         ]);
     }
-    if templates.is_empty() {
-        return "no resource templates\n".to_owned();
-    }
-    table.render(view.paint, view.width)
+    table.render_or("no resource templates", view.paint, view.width)
 }
 
 fn or_none(text: String, what: &str) -> String {

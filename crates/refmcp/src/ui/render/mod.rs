@@ -92,16 +92,6 @@ impl View {
     pub(crate) fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if self.is_piped { text.into() } else { multi_line(text) }
     }
-
-    #[cfg(test)]
-    fn plain(folder: &std::path::Path) -> Self {
-        Self { paint: Paint::PLAIN, width: None, media: Media::new(folder, None), is_piped: false }
-    }
-
-    #[cfg(test)]
-    fn piped() -> Self {
-        Self { paint: Paint::PLAIN, width: None, media: Media::left_out(), is_piped: true }
-    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(crate) fn models(list: &ModelList, view: &View) -> String {
             model.description.as_deref().map(first_line).unwrap_or_default(),
         ]);
     }
-    if list.models.is_empty() { "no models\n".to_owned() } else { table.render(view.paint, view.width) }
+    table.render_or("no models", view.paint, view.width)
 }
 
 /// Metadata, a line for each member; of an object, the names of its members.

@@ -15,27 +15,16 @@ use crate::ui::text::one_line;
 pub(crate) fn hints(tool: &Tool) -> Vec<&'static str> {
     let Some(hints) = &tool.annotations else { return Vec::new() };
     let read_only = hints.read_only_hint == Some(true);
-    let mut said = Vec::new();
-    match hints.read_only_hint {
-        Some(true) => said.push("is read-only"),
-        Some(false) => said.push("changes things"),
-        None => {}
-    }
-    // The next two mean nothing for a tool that changes nothing.
-    match hints.destructive_hint.filter(|_| !read_only) {
-        Some(true) => said.push("may destroy things"),
-        Some(false) => said.push("only adds things"),
-        None => {}
-    }
-    if hints.idempotent_hint == Some(true) && !read_only {
-        said.push("has no further effect when repeated");
-    }
-    match hints.open_world_hint {
-        Some(true) => said.push("reaches out to the world"),
-        Some(false) => said.push("stays within its own world"),
-        None => {}
-    }
-    said
+    let unless_read_only = |hint: Option<bool>| hint.filter(|_| !read_only);
+    let said = [
+        (hints.read_only_hint, "is read-only", "changes things"),
+        // The next two mean nothing for a tool that changes nothing.
+        (unless_read_only(hints.destructive_hint), "may destroy things", "only adds things"),
+        (unless_read_only(hints.idempotent_hint), "has no further effect when repeated", ""),
+        (hints.open_world_hint, "reaches out to the world", "stays within its own world"),
+    ];
+    let said = said.into_iter().filter_map(|(hint, yes, no)| Some(if hint? { yes } else { no }));
+    said.filter(|words| !words.is_empty()).collect()
 }
 
 /// What a tool returned: every text once. That it failed, or returned nothing, is not part of it.

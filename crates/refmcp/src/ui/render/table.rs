@@ -27,6 +27,11 @@ impl Table {
         self.rows.push(cells);
     }
 
+    /// The table as text, or this line where it has no rows.
+    pub(crate) fn render_or(&self, none: &str, paint: Paint, most: Option<usize>) -> String {
+        if self.rows.is_empty() { format!("{none}\n") } else { self.render(paint, most) }
+    }
+
     /// The table as text, in no more than so many columns of the terminal where that can be done. Nothing is cut: the
     /// last column is broken into lines, and where that is not enough each row becomes a few lines.
     pub(crate) fn render<'a>(&'a self, paint: Paint, most: Option<usize>) -> String {

@@ -13,6 +13,16 @@ use super::*;
 /// An escape that clears the screen, and a character that turns the text around.
 const HOSTILE: &str = "\x1b[2J\u{202e}";
 
+impl View {
+    fn plain(folder: &std::path::Path) -> Self {
+        Self { paint: Paint::PLAIN, width: None, media: Media::new(folder, None), is_piped: false }
+    }
+
+    fn piped() -> Self {
+        Self { paint: Paint::PLAIN, width: None, media: Media::left_out(), is_piped: true }
+    }
+}
+
 fn shown<T: Into<Rendered>>(render: impl Fn(&View) -> T) -> String {
     let folder = tempfile::tempdir().unwrap();
     let Rendered { text, notes } = render(&View::plain(folder.path())).into();

@@ -5,7 +5,6 @@ mod raw_mode;
 #[cfg(test)]
 pub(crate) mod scripted;
 
-use std::fmt;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 
 use rustyline::error::ReadlineError;
@@ -32,12 +31,6 @@ pub(crate) struct Terminal {
     /// Whether whole lines are read key by key as well.
     by_keys: bool,
     paint: Paint,
-}
-
-impl fmt::Debug for Terminal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Terminal").field("paint", &self.paint).finish_non_exhaustive()
-    }
 }
 
 /// Why there is no answer.

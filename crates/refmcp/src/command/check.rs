@@ -1,0 +1,226 @@
+//! `refmcp check`: checks a server by the rules of the specification.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use refmcp_check::{Baseline, CheckResult, Checker, Compared, Options, Outcome, Report};
+use refmcp_client::Revision;
+use serde_json::{Number, Value, json};
+
+use crate::args::{CheckOptions, ExitReason, OutputFormat, SharedOptions, Target, UsageError};
+use crate::command::client::{Person, Servers};
+use crate::ui::output::show;
+use crate::ui::progress::Bars;
+use crate::ui::redact::{masked, masked_json};
+use crate::ui::style::Paint;
+use crate::ui::text::{indent, multi_line, one_line};
+
+pub(crate) async fn run(
+    target: &Target,
+    options: &CheckOptions,
+    shared: &SharedOptions,
+) -> Result<ExitReason> {
+    let bars = Bars::on_stderr();
+    let person = Person::new(shared, &bars);
+    let known =
+        options.baseline.as_deref().filter(|_| !options.update_baseline).map(read_baseline).transpose()?;
+    let servers = Servers::new(shared, &person)?.beside(&bars);
+    let to_check = servers.to_check(target, options.transport.map(Into::into)).await?;
+    let mut settings = Options::default();
+    settings.revisions = options.revisions();
+    settings.allow_destructive = options.allow_destructive;
+    settings.timeout = options.response_timeout;
+    settings.start_timeout = shared.timeout;
+    settings.jobs = options.jobs.into();
+    settings.only.clone_from(&options.only);
+    settings.skip.clone_from(&options.skip);
+    settings.probes.clone_from(&options.probe);
+    let bar = parking_lot::Mutex::new(bars.call("check"));
+    let report = Checker::new(to_check, settings)
+        .run(|progress| {
+            let (done, total) = (Number::from(progress.done), Number::from(progress.total));
+            bar.lock().update(&done, Some(&total), Some(progress.last));
+        })
+        .await;
+    drop(bar);
+    if let Some(file) = options.baseline.as_deref().filter(|_| options.update_baseline) {
+        let text = Baseline::of(&report).to_string();
+        std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    let compared = known.as_ref().map(|known| known.compare(&report));
+    print(&report, compared.as_ref(), options, shared)?;
+    Ok(reason(&report, compared.as_ref(), options.update_baseline))
+}
+
+fn read_baseline(file: &Path) -> Result<Baseline> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|fault| UsageError::new(format!("cannot read {}: {fault}", file.display())))?;
+    Ok(Baseline::parse(&text).map_err(|fault| UsageError::new(format!("{}: {fault}", file.display())))?)
+}
+
+/// Only what the specification demands makes a check fail; the rest is told.
+fn reason(report: &Report, compared: Option<&Compared<'_>>, updated: bool) -> ExitReason {
+    let failed = match compared {
+        Some(compared) => compared.new.iter().any(|it| it.is_violation()) || !compared.stale.is_empty(),
+        None => report.violations().next().is_some() && !updated,
+    };
+    match (report.is_verified(), failed) {
+        (false, _) => ExitReason::NothingJudged,
+        (true, true) => ExitReason::RulesBroken,
+        (true, false) => ExitReason::Done,
+    }
+}
+
+fn print(
+    report: &Report,
+    compared: Option<&Compared<'_>>,
+    options: &CheckOptions,
+    shared: &SharedOptions,
+) -> Result<()> {
+    let json = if shared.output == OutputFormat::Text { Value::Null } else { as_json(report, compared) };
+    show(shared.output, &masked_json(json), || {
+        let paint = Paint::for_stream(&std::io::stdout(), shared.no_color);
+        masked(&text(report, compared, options.all, paint)).into_owned()
+    })
+}
+
+fn as_json(report: &Report, compared: Option<&Compared<'_>>) -> Value {
+    let results: Vec<Value> = report.results.iter().map(result_json).collect();
+    let stale = compared.map(|compared| &compared.stale);
+    let unsupported: serde_json::Map<String, Value> =
+        report.unsupported.iter().map(|(revision, why)| (revision.as_str().to_owned(), json!(why))).collect();
+    json!({
+        "server": report.server,
+        "target": report.target,
+        "transport": report.transport,
+        "revisions": report.revisions.iter().map(Revision::as_str).collect::<Vec<_>>(),
+        "unsupported": unsupported,
+        "verified": report.is_verified(),
+        "results": results,
+        "stale": stale,
+    })
+}
+
+fn result_json(result: &CheckResult) -> Value {
+    let (outcome, why) = match &result.outcome {
+        Outcome::Kept => ("kept", None),
+        Outcome::Broken(_) => ("broken", None),
+        Outcome::Skipped(why) => ("skipped", Some(why)),
+        Outcome::NotVerified(why) => ("not verified", Some(why)),
+    };
+    let mut json = json!({
+        "rule": result.rule.id,
+        "level": result.rule.level.to_string(),
+        "revision": result.revision.as_str(),
+        "probe": result.probe,
+        "outcome": outcome,
+    });
+    if let Some(why) = why {
+        json["why"] = json!(why);
+    }
+    if let Some(finding) = result.finding() {
+        json["what"] = json!(finding.what);
+        json["expected"] = json!(finding.expected);
+        json["request"] = json!(finding.exchange.request);
+        json["answer"] = json!(finding.exchange.answer);
+        json["repeat"] = json!(finding.exchange.repeat);
+        json["specification"] = json!(result.rule.link());
+    }
+    json
+}
+
+/// The report for people: what is broken with its evidence, then what could not be found out, then the numbers.
+fn text(report: &Report, compared: Option<&Compared<'_>>, all: bool, paint: Paint) -> String {
+    let mut text = String::new();
+    let is_known = |result: &CheckResult| {
+        compared.is_some_and(|it| it.known.iter().any(|known| std::ptr::eq(*known, result)))
+    };
+    let unknown: Vec<&CheckResult> = report.broken().filter(|result| !is_known(result)).collect();
+    for (at, result) in unknown.iter().enumerate() {
+        if !unknown.iter().take(at).any(|earlier| is_same(earlier, result)) {
+            let same = unknown.iter().filter(|other| is_same(other, result));
+            text += &finding(result, &same.map(|same| same.revision.as_str()).collect::<Vec<_>>(), paint);
+        }
+    }
+    for result in &report.results {
+        let shown = match &result.outcome {
+            Outcome::Broken(_) => false,
+            Outcome::NotVerified(_) => true,
+            Outcome::Kept | Outcome::Skipped(_) => all,
+        };
+        if shown {
+            let revision = result.revision.as_str();
+            text +=
+                &format!("{} {}\n", place(result, &[revision], paint), one_line(&result.outcome.to_string()));
+        }
+    }
+    for (revision, why) in &report.unsupported {
+        text += &format!("{} is not checked: {}\n", revision.as_str(), one_line(why));
+    }
+    for entry in compared.into_iter().flat_map(|compared| &compared.stale) {
+        text += &format!(
+            "{} the server keeps {entry} by now: take it out of the baseline\n",
+            paint.wrong("stale")
+        );
+    }
+    text + &summary(report, compared)
+}
+
+/// Whether two findings are the same in different revisions.
+fn is_same(one: &CheckResult, other: &CheckResult) -> bool {
+    let text = |it: &CheckResult| it.finding().map(|it| (it.what.clone(), it.expected.clone()));
+    (one.rule.id, one.probe) == (other.rule.id, other.probe) && text(one) == text(other)
+}
+
+fn place(result: &CheckResult, revisions: &[&str], paint: Paint) -> String {
+    let place = format!("{} {}", result.probe, revisions.join(" "));
+    format!("{} {}", paint.strong(result.rule.id), paint.faint(&place))
+}
+
+fn finding(result: &CheckResult, revisions: &[&str], paint: Paint) -> String {
+    let Some(finding) = result.finding() else { return String::new() };
+    let level = result.rule.level.to_string();
+    let level = if result.is_violation() { paint.wrong(&level) } else { paint.careful(&level) };
+    let mut text = format!("{} {level}\n", place(result, revisions, paint));
+    let lines = [
+        ("server", &*finding.what),
+        ("change", &*finding.expected),
+        ("rule", result.rule.text),
+        ("see", &result.rule.link()),
+        ("sent", &finding.exchange.request),
+        ("answer", &finding.exchange.answer),
+        ("repeat", &finding.exchange.repeat),
+    ];
+    for (label, line) in lines.into_iter().filter(|(_, line)| !line.is_empty()) {
+        let line = indent(&multi_line(line.trim_end()), "           ");
+        // It is only for people; writing to a text does not fail.
+        let _ = writeln!(text, "  {:<8} {}", paint.faint(&format!("{label:<8}")), line.trim_start());
+    }
+    text + "\n"
+}
+
+fn summary(report: &Report, compared: Option<&Compared<'_>>) -> String {
+    let server = if report.server.is_empty() { &report.target } else { &report.server };
+    let revisions: Vec<&str> = report.revisions.iter().map(Revision::as_str).collect();
+    let violations = report.violations().count();
+    let known = compared.map(|it| format!(", {} of them known", it.known.len())).unwrap_or_default();
+    let kept = report.count(|it| *it == Outcome::Kept);
+    let skipped = report.count(|it| matches!(it, Outcome::Skipped(_)));
+    let unverified = report.count(|it| matches!(it, Outcome::NotVerified(_)));
+    let (broken, transport) = (report.broken().count(), report.transport);
+    let mut text = format!("{} over {transport}", one_line(server));
+    if !revisions.is_empty() {
+        text += &format!(", {}", revisions.join(" "));
+    }
+    text += &format!(
+        "\n{kept} kept, {broken} broken ({violations} by must{known}), {skipped} skipped, {unverified} not verified\n"
+    );
+    if !report.is_verified() {
+        text += "nothing could be verified\n";
+        if report.transport == "http" {
+            text += "a server over HTTP+SSE or WebSocket is checked with --transport sse or websocket\n";
+        }
+    }
+    text
+}

@@ -1,0 +1,71 @@
+//! `--record FILE`, `--output jsonl` and `--audit`: what passes, as a recording, and judged by the rules of the specification.
+//! Messages are recorded as they are; secrets in HTTP heads are masked.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use parking_lot::Mutex;
+use refmcp_audit::recording::{Event, EventKind, Masks, Recorder};
+use refmcp_client::redact;
+use refmcp_transport::observer::Observer;
+
+use crate::args::RecordOptions;
+use crate::audit::LiveAudit;
+use crate::store::append_private;
+use crate::ui::output::print_json;
+use crate::ui::redact::masked;
+
+/// Where events go: a file, standard output, an audit.
+pub(crate) struct Recording {
+    file: Option<Mutex<File>>,
+    stdout: bool,
+    audit: Option<LiveAudit>,
+}
+
+impl Recording {
+    /// Opens what the options name; messages go to standard output too where that is wanted.
+    pub(crate) fn open(options: &RecordOptions, stdout: bool) -> Result<Self> {
+        let open = |path: &Path| {
+            append_private(path).with_context(|| format!("cannot write the recording to {}", path.display()))
+        };
+        let file = options.record.as_deref().map(open).transpose()?.map(Mutex::new);
+        let audit = options.audit.then(|| options.live_audit.clone());
+        Ok(Self { file, stdout, audit })
+    }
+
+    /// The observer that writes the events; none where they go nowhere.
+    pub(crate) fn observer(self) -> Option<Arc<dyn Observer>> {
+        let goes_somewhere = self.file.is_some() || self.stdout || self.audit.is_some();
+        let masks = Masks {
+            // The user may have given one of those that may be shown, with a secret in it.
+            header: |name, value| masked(redact::header(name, value)).into_owned(),
+            target: redact::target,
+            // The body of a refusal may repeat a secret of the request.
+            text: |text| masked(text).into_owned(),
+        };
+        goes_somewhere.then(|| Arc::new(Recorder::new(masks, move |event| self.write(&event))) as _)
+    }
+
+    fn write(&self, event: &Event) {
+        if let Some(audit) = &self.audit {
+            audit.observe(event);
+        }
+        let shown =
+            self.stdout && matches!(event.kind, EventKind::Message { .. } | EventKind::Invalid { .. });
+        if self.file.is_none() && !shown {
+            return;
+        }
+        let line = event.to_line();
+        if let Some(file) = &self.file
+            && let Err(fault) = file.lock().write_all(line.as_bytes())
+        {
+            tracing::warn!("the recording is incomplete: {fault}");
+        }
+        if shown && let Err(fault) = print_json(&line) {
+            tracing::warn!("the output is incomplete: {fault}");
+        }
+    }
+}

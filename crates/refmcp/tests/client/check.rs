@@ -1,0 +1,71 @@
+//! `check`: what it prints about servers, and how it ends.
+
+use serde_json::Value;
+
+use crate::{User, scripted};
+
+#[test]
+fn our_own_server_is_clean() {
+    let ended = User::new().with_stdio(&["check", "--all", "--skip", "TOOL-07"]);
+    assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
+    assert!(ended.out.contains(" 0 broken ") && ended.out.contains(" 0 not verified"), "{}", ended.out);
+    assert!(ended.out.contains("RPC-05 ids 2025-11-25 kept"), "{}", ended.out);
+}
+
+#[test]
+fn a_finding_has_what_to_change_and_how_to_repeat_it() {
+    let user = User::new();
+    let server = scripted("{}", &[]);
+    let ended = user.with_script(&["check", "--only", "PING-01"], &server);
+    assert_eq!(ended.code, 6, "{}{}", ended.out, ended.err);
+    for part in ["PING-01", "2025-06-18", "answer ping at once", "\"method\":\"ping\"", "-32601", "printf"] {
+        assert!(ended.out.contains(part), "{part}: {}", ended.out);
+    }
+    let ended = user.with_script(&["check", "--only", "PING-01", "-o", "json"], &server);
+    let report: Value = serde_json::from_str(&ended.out).unwrap();
+    let finding = &report["results"][0];
+    assert_eq!((ended.code, &finding["outcome"], &finding["level"]), (6, &"broken".into(), &"must".into()));
+    assert!(finding["repeat"].as_str().unwrap().starts_with("printf"), "{finding}");
+}
+
+#[test]
+fn a_baseline_has_what_is_known_and_nothing_stale() {
+    let user = User::new();
+    let server = scripted("{}", &[]);
+    let baseline = user.word("known.txt");
+    let words = ["check", "--only", "PING-01,RPC-06", "--baseline", &baseline];
+    let updated = user.with_script(&[&words[..], &["--update-baseline"]].concat(), &server);
+    assert_eq!((updated.code, user.read("known.txt")), (0, "PING-01 2025-06-18\n".to_owned()));
+    assert_eq!(user.with_script(&words, &server).code, 0);
+    user.write("known.txt", "PING-01\nRPC-06 # was broken once\n");
+    let stale = user.with_script(&words, &server);
+    assert!(stale.code == 6 && stale.out.contains("stale the server keeps RPC-06"), "{}", stale.out);
+    user.write("known.txt", "PING-1\n");
+    let wrong = user.with_script(&words, &server);
+    assert!(wrong.code == 1 && wrong.err.contains("line 1"), "{}", wrong.err);
+}
+
+#[test]
+fn a_check_that_finds_nothing_out_is_no_success() {
+    let user = User::new();
+    for (words, server) in
+        [(&["check"][..], "no-such-program"), (&["check", "--response-timeout", "1"], "true")]
+    {
+        let ended = user.with(words, &[server]);
+        assert_eq!(ended.code, 7, "{}{}", ended.out, ended.err);
+        assert!(ended.out.contains("nothing could be verified"), "{}", ended.out);
+    }
+    let unsupported = user.with_script(&["check", "--revision", "2024-11-05"], &scripted("{}", &[]));
+    assert_eq!(unsupported.code, 7, "{}", unsupported.out);
+    assert!(unsupported.out.contains("2024-11-05 is not checked"), "{}", unsupported.out);
+}
+
+#[test]
+fn unknown_rules_and_probes_are_refused() {
+    for words in
+        [["check", "--only", "PING-1"], ["check", "--probe", "nothing"], ["check", "--revision", "1"]]
+    {
+        let ended = User::new().with_stdio(&words);
+        assert_eq!(ended.code, 1, "{words:?} {}", ended.err);
+    }
+}
