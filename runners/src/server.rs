@@ -52,7 +52,7 @@ impl Server {
     /// Starts a relay in front of it, which writes down what passes.
     pub(crate) fn relay(&self, program: &Path, trace: &Path, log: &Path) -> Result<Self> {
         let mut command = Command::new(program);
-        command.args(["relay", "--port", "0", "--trace"]).arg(trace).arg(&self.url);
+        command.args(["relay", "--port", "0", "--record"]).arg(trace).arg(&self.url);
         Self::listen(command, log, 143, |line| Some(line.strip_prefix(RELAY_BANNER)?.to_owned()))
     }
 

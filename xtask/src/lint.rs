@@ -1,11 +1,12 @@
 //! What tools can say about the code, warnings denied.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use refmcp_runners::shell::{self, cargo};
 
-/// The three, one after the other; the first that complains ends it.
+/// All of them, one after the other; the first that complains ends it.
 pub(crate) fn run() -> Result<()> {
     format()?;
+    lock_files()?;
     clippy()?;
     docs()
 }
@@ -34,4 +35,17 @@ pub(crate) fn docs() -> Result<()> {
     shell::run(
         cargo(["doc", "--workspace", "--all-features", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"),
     )
+}
+
+/// The lock files of the packages beside the workspace, which are built with `--locked` and seldom.
+pub(crate) fn lock_files() -> Result<()> {
+    for folder in ["bench", "fuzz", "interop/rmcp", "interop/schemas"] {
+        let manifest = format!("{folder}/Cargo.toml");
+        let mut update =
+            cargo(["update", "--quiet", "--workspace", "--locked", "--manifest-path", &manifest]);
+        shell::run(&mut update).with_context(|| {
+            format!("{folder}/Cargo.lock is out of date: cargo update --workspace --manifest-path {manifest}")
+        })?;
+    }
+    Ok(())
 }

@@ -28,8 +28,8 @@ usage: cargo xtask COMMAND
   quick                 what most changes break first: tidy, rustfmt, and clippy and tests of refmcp-proto, refmcp-server
                         and refmcp-reference, with the transcripts and the reference page
   test [FILTER]         everything a change must pass: tidy, lint, the Rust tests, the release build, readme,
-                        interop, conformance; with FILTER only the Rust tests whose name contains it. Programs that
-                        the Rust tests run, nginx and HAProxy, are installed where they are missing, as root on Debian
+                        interop, conformance, soak short; with FILTER only the Rust tests whose name contains it. Programs
+                        that the Rust tests run, nginx and HAProxy, are installed where they are missing, as root on Debian
   tidy                  what the architecture promises: dependencies, dates, names, sizes, words, licences
   lint                  rustfmt, clippy and rustdoc, warnings denied
   schemas               the official schemas that tests check messages against: found beside the checkout, or
@@ -68,7 +68,7 @@ usage: cargo xtask COMMAND
                         --strict a high latency fails too; --update draws docs/soak.svg
   deny                  cargo-deny on licences, bans and sources; installs cargo-deny under target/ when absent
 
-`interop` and `conformance` build the working tree with the profile fast-release, the release profile without
+`interop`, `conformance` and `soak` build the working tree with the profile fast-release, the release profile without
 optimization across crates. `test` uses the release build of a fresh clone for them, unless there are uncommitted
 changes.";
 

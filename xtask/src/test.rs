@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use refmcp_runners::{Build, Tally, conformance, interop, shell};
+use refmcp_runners::{Build, Tally, conformance, interop, shell, soak};
 
 use crate::readme::Checkout;
 use crate::rust_tests::Selection;
@@ -15,6 +15,7 @@ pub(crate) fn everything() -> Result<ExitCode> {
     let mut steps = Steps::default();
     steps.run("tidy", tidy::run);
     steps.run("format", lint::format);
+    steps.run("lock files", lint::lock_files);
     steps.run("clippy", lint::clippy);
     steps.run("docs", lint::docs);
     steps.run("packages", packages::install);
@@ -31,6 +32,11 @@ pub(crate) fn everything() -> Result<ExitCode> {
     let build = build.context("not run: there is no build to run against");
     steps.run_counted("interop", || interop::everything(build.as_ref().map_err(again)?));
     steps.run_counted("conformance", || conformance::run(build.as_ref().map_err(again)?));
+    if cfg!(target_os = "linux") {
+        steps.run_counted("soak", || soak::short(build.as_ref().map_err(again)?));
+    } else {
+        steps.not_checked.push("soak: what a process uses is measured on Linux alone".to_owned());
+    }
     Ok(steps.summary().exit_code())
 }
 

@@ -64,8 +64,8 @@ pub(super) fn run() -> Result<Section> {
     let text = table(heads, rows);
     let ours = |values: &[f64]| vec![Spread::of(values.iter().copied()).median];
     let goals = vec![
-        Goal { what: "KiB per idle session", most: 2.0, figures: ours(&results[0].session_kib) },
-        Goal { what: "KiB per GET stream", most: 16.0, figures: ours(&results[0].stream_kib) },
+        Goal { what: "KiB per idle session", most: 1.5, figures: ours(&results[0].session_kib) },
+        Goal { what: "KiB per GET stream", most: 12.0, figures: ours(&results[0].stream_kib) },
     ];
     Ok(Section { text, goals, picture: None })
 }

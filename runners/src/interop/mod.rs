@@ -208,7 +208,7 @@ impl ClientRun {
         let (seen, is_relayed) = (self.transport.seen(), self.transport.seen() != self.transport);
         if seen == Transport::Stdio {
             if is_relayed {
-                command.arg(&paths.server).args(["relay", "--trace"]).arg(file("trace")).arg("--");
+                command.arg(&paths.server).args(["relay", "--record"]).arg(file("trace")).arg("--");
             }
             command.arg(&paths.server).arg("stdio");
         } else {

@@ -10,16 +10,31 @@ enum May {
 }
 
 /// One line for each crate of the workspace; a new crate gets one before it is used.
-const ARROWS: [(&str, May); 14] = [
+const ARROWS: [(&str, May); 17] = [
     ("refmcp-proto", May::Use(&[])),
     ("refmcp-auth", May::Use(&[])),
     ("refmcp-issuer", May::Use(&["refmcp-auth"])),
+    ("refmcp-audit", May::Use(&["refmcp-proto", "refmcp-transport"])),
     ("refmcp-transport", May::Use(&["refmcp-proto"])),
     ("refmcp-server", May::Use(&["refmcp-proto", "refmcp-transport"])),
     ("refmcp-client", May::Use(&["refmcp-auth", "refmcp-proto", "refmcp-transport"])),
     ("refmcp-http", May::Use(&["refmcp-auth", "refmcp-proto", "refmcp-transport", "refmcp-server"])),
     ("refmcp-testkit", May::Use(&["refmcp-proto", "refmcp-transport", "refmcp-server"])),
     ("refmcp-reference", May::Use(&["refmcp-server"])),
+    ("refmcp-faults", May::Use(&["refmcp-proto"])),
+    (
+        "refmcp-check",
+        May::Use(&[
+            "refmcp-audit",
+            "refmcp-client",
+            "refmcp-proto",
+            "refmcp-transport",
+            // For tests, which check our own server.
+            "refmcp-http",
+            "refmcp-reference",
+            "refmcp-server",
+        ]),
+    ),
     ("refmcp-conformance", May::Use(&["refmcp-auth", "refmcp-client"])),
     ("refmcp", May::UseAnything),
     ("refmcp-fuzz", May::UseAnything),
