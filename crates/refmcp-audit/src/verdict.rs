@@ -89,13 +89,13 @@ pub struct Verdict {
     pub kept: u64,
     /// How often it was broken.
     pub broken: u64,
-    /// The different ways in which it was broken, at most [`MAX_FAULTS`].
-    pub faults: Vec<Fault>,
+    /// The different ways in which it was broken, at most [`MAX_VIOLATIONS`].
+    pub violations: Vec<Violation>,
 }
 
 /// One way in which a rule was broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct Violation {
     /// What happened, for a person.
     pub what: String,
     /// What the party should do instead.
@@ -121,8 +121,8 @@ pub struct Evidence {
     pub text: String,
 }
 
-/// Different faults that are kept for one rule and party; further ones are counted.
-pub const MAX_FAULTS: usize = 16;
+/// Different violations that are kept for one rule and party; further ones are counted.
+pub const MAX_VIOLATIONS: usize = 16;
 
 /// Bytes of the text of an [`Evidence`].
 pub const MAX_EVIDENCE: usize = 2048;
@@ -130,7 +130,7 @@ pub const MAX_EVIDENCE: usize = 2048;
 impl Verdict {
     /// The verdict on a rule whose situation did not arise.
     pub(crate) fn unexercised(rule: &'static Rule, role: Role) -> Self {
-        Self { rule, role, kept: 0, broken: 0, faults: Vec::new() }
+        Self { rule, role, kept: 0, broken: 0, violations: Vec::new() }
     }
 
     /// Kept, broken or not exercised.
@@ -143,24 +143,25 @@ impl Verdict {
     }
 
     /// Whether the specification demands what was not kept.
-    pub fn is_violation(&self) -> bool {
+    pub fn breaks_must(&self) -> bool {
         self.broken > 0 && matches!(self.rule.level, Level::Must | Level::May)
     }
 
     fn add(&mut self, other: Self) {
         self.kept += other.kept;
-        for fault in other.faults {
-            self.add_fault(fault);
+        for violation in other.violations {
+            self.add_violation(violation);
         }
         self.broken += other.broken;
     }
 
-    fn add_fault(&mut self, fault: Fault) {
-        let known = |known: &&mut Fault| known.what == fault.what && known.expected == fault.expected;
-        if let Some(known) = self.faults.iter_mut().find(known) {
-            known.count += fault.count;
-        } else if self.faults.len() < MAX_FAULTS {
-            self.faults.push(fault);
+    fn add_violation(&mut self, violation: Violation) {
+        let known =
+            |known: &&mut Violation| known.what == violation.what && known.expected == violation.expected;
+        if let Some(known) = self.violations.iter_mut().find(known) {
+            known.count += violation.count;
+        } else if self.violations.len() < MAX_VIOLATIONS {
+            self.violations.push(violation);
         }
     }
 }
@@ -169,7 +170,7 @@ impl Verdict {
 #[derive(Debug, Clone, Default)]
 pub struct Verdicts {
     by_rule: BTreeMap<(&'static str, Role), Verdict>,
-    /// Faults that were recorded and not yet taken by [`Verdicts::take_new`].
+    /// Violations that were recorded and not yet taken by [`Verdicts::take_new`].
     new: Vec<(&'static str, Role, usize)>,
 }
 
@@ -180,12 +181,12 @@ impl Verdicts {
     }
 
     /// The party broke the rule.
-    pub fn break_rule(&mut self, rule: &'static Rule, role: Role, fault: Fault) {
+    pub fn break_rule(&mut self, rule: &'static Rule, role: Role, violation: Violation) {
         let verdict = self.verdict(rule, role);
-        let before = verdict.faults.len();
+        let before = verdict.violations.len();
         verdict.broken += 1;
-        verdict.add_fault(fault);
-        if verdict.faults.len() > before {
+        verdict.add_violation(violation);
+        if verdict.violations.len() > before {
             self.new.push((rule.id, role, before));
         }
     }
@@ -207,14 +208,14 @@ impl Verdicts {
         )
     }
 
-    /// The different faults since this was last called, each with its rule and party.
-    pub fn take_new(&mut self) -> Vec<(&'static Rule, Role, Fault)> {
+    /// The different violations since this was last called, each with its rule and party.
+    pub fn take_new(&mut self) -> Vec<(&'static Rule, Role, Violation)> {
         let new = std::mem::take(&mut self.new);
-        let fault = |(id, role, at): (&'static str, Role, usize)| {
+        let violation = |(id, role, at): (&'static str, Role, usize)| {
             let verdict = self.by_rule.get(&(id, role))?;
-            Some((verdict.rule, role, verdict.faults.get(at)?.clone()))
+            Some((verdict.rule, role, verdict.violations.get(at)?.clone()))
         };
-        new.into_iter().filter_map(fault).collect()
+        new.into_iter().filter_map(violation).collect()
     }
 
     /// Adds the verdicts on the same parties from another conversation.
@@ -233,45 +234,45 @@ impl Verdicts {
 mod tests {
     use super::*;
 
-    fn fault(what: &str) -> Fault {
+    fn violation(what: &str) -> Violation {
         let (what, expected) = (what.to_owned(), "none".to_owned());
-        Fault { what, expected, count: 1, evidence: Evidence::default() }
+        Violation { what, expected, count: 1, evidence: Evidence::default() }
     }
 
     #[test]
-    fn each_different_fault_is_kept_and_repeats_are_counted() {
+    fn each_different_violation_is_kept_and_repeats_are_counted() {
         let mut verdicts = Verdicts::default();
         for what in ["one", "two", "one"] {
-            verdicts.break_rule(&rule::RPC_05, Role::Client, fault(what));
+            verdicts.break_rule(&rule::RPC_05, Role::Client, violation(what));
         }
         let verdict = verdicts.get(&rule::RPC_05, Role::Client).unwrap();
         assert_eq!((verdict.broken, verdict.outcome()), (3, Outcome::Broken));
-        let faults: Vec<_> = verdict.faults.iter().map(|it| (&*it.what, it.count)).collect();
-        assert_eq!(faults, [("one", 2), ("two", 1)]);
+        let violations: Vec<_> = verdict.violations.iter().map(|it| (&*it.what, it.count)).collect();
+        assert_eq!(violations, [("one", 2), ("two", 1)]);
         assert_eq!(verdicts.take_new().len(), 2);
         assert!(verdicts.take_new().is_empty());
     }
 
     #[test]
-    fn faults_of_a_rule_are_limited() {
+    fn violations_of_a_rule_are_limited() {
         let mut verdicts = Verdicts::default();
         for number in 0..1000 {
-            verdicts.break_rule(&rule::RPC_05, Role::Client, fault(&number.to_string()));
+            verdicts.break_rule(&rule::RPC_05, Role::Client, violation(&number.to_string()));
         }
         let verdict = verdicts.get(&rule::RPC_05, Role::Client).unwrap();
-        assert_eq!((verdict.broken, verdict.faults.len()), (1000, MAX_FAULTS));
+        assert_eq!((verdict.broken, verdict.violations.len()), (1000, MAX_VIOLATIONS));
     }
 
     #[test]
     fn verdicts_of_several_conversations_add_up() {
         let mut one = Verdicts::default();
         one.keep(&rule::RPC_01, Role::Client);
-        one.break_rule(&rule::RPC_05, Role::Client, fault("one"));
+        one.break_rule(&rule::RPC_05, Role::Client, violation("one"));
         let mut sum = one.clone();
         sum.merge(one);
         assert_eq!(sum.get(&rule::RPC_01, Role::Client).unwrap().kept, 2);
         let broken = sum.get(&rule::RPC_05, Role::Client).unwrap();
-        assert_eq!((broken.broken, broken.faults[0].count), (2, 2));
+        assert_eq!((broken.broken, broken.violations[0].count), (2, 2));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::fmt;
 use refmcp_proto::revision::Revision;
 use refmcp_proto::rule::{self, Rule};
 
-use crate::report::{CheckResult, Outcome, Report};
+use crate::report::{CheckReport, CheckResult, Outcome};
 
 /// Findings that are known.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Baseline {
     }
 
     /// The baseline in which everything that a report found is known.
-    pub fn of(report: &Report) -> Self {
+    pub fn of(report: &CheckReport) -> Self {
         let mut entries: Vec<Entry> = Vec::new();
         for result in report.broken() {
             let entry = Entry { rule: result.rule, revision: Some(result.revision) };
@@ -81,7 +81,7 @@ impl Baseline {
 
     /// Tells what is new in a report, what is known, and what is stale in the baseline. An entry whose rule was not judged is
     /// not stale.
-    pub fn compare<'a>(&self, report: &'a Report) -> Compared<'a> {
+    pub fn compare<'a>(&self, report: &'a CheckReport) -> Compared<'a> {
         let is_known = |result: &&CheckResult| self.entries.iter().any(|entry| entry.is_about(result));
         let (known, new) = report.broken().partition(is_known);
         let is_stale = |entry: &&Entry| {
@@ -119,16 +119,16 @@ impl fmt::Display for Baseline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{Exchange, Finding};
+    use crate::report::{CheckFinding, Exchange};
 
-    fn report(results: &[(&'static Rule, bool)]) -> Report {
+    fn report(results: &[(&'static Rule, bool)]) -> CheckReport {
         let result = |&(rule, broken): &(&'static Rule, bool)| {
             let finding =
-                Finding { what: String::new(), expected: String::new(), exchange: Exchange::default() };
+                CheckFinding { what: String::new(), expected: String::new(), exchange: Exchange::default() };
             let outcome = if broken { Outcome::Broken(Box::new(finding)) } else { Outcome::Kept };
             CheckResult { rule, probe: "a", revision: Revision::LATEST, outcome }
         };
-        Report { results: results.iter().map(result).collect(), ..Report::default() }
+        CheckReport { results: results.iter().map(result).collect(), ..CheckReport::default() }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::connection::Audited;
 use crate::offer::{Offer, name};
 use crate::probe::{self, Context, Probe, Runs, Shared, Stop};
-use crate::report::{CheckResult, Exchange, Finding, Outcome, Report};
+use crate::report::{CheckFinding, CheckReport, CheckResult, Exchange, Outcome};
 use crate::session::{OpenError, Session};
 use crate::target::Target;
 
@@ -99,9 +99,10 @@ impl Checker {
     }
 
     /// Checks the server. It takes a bounded time, whatever the server does, and leaves nothing behind.
-    pub async fn run(self, progress: impl Fn(Progress<'_>)) -> Report {
+    pub async fn run(self, progress: impl Fn(Progress<'_>)) -> CheckReport {
         let Self { target, options } = self;
-        let mut report = Report { target: target.name(), transport: target.transport(), ..Report::default() };
+        let mut report =
+            CheckReport { target: target.name(), transport: target.transport(), ..CheckReport::default() };
         let (offers, sessions, start_within) = discover(&target, &options, &mut report).await;
         let mut callable: BTreeSet<String> = offers.values().flat_map(|offer| offer.read_only()).collect();
         if options.allow_destructive {
@@ -137,7 +138,7 @@ impl Checker {
 async fn discover(
     target: &Target,
     options: &Options,
-    report: &mut Report,
+    report: &mut CheckReport,
 ) -> (BTreeMap<Revision, Arc<Offer>>, Vec<Session>, Duration) {
     let wanted = |revision: &Revision| options.revisions.is_empty() || options.revisions.contains(revision);
     // A server of an older revision may leave `server/discover` unanswered: how long to wait is known from the others.
@@ -216,7 +217,7 @@ async fn run_probes(
     }
     let mut results = BTreeMap::new();
     while let Some(ended) = running.join_next().await {
-        // A panic is a fault of the probe: its rules are not verified by it.
+        // A panic is a bug of the probe: its rules are not verified by it.
         let Ok((index, probe, found)) = ended else { continue };
         done += 1;
         progress(Progress { done, total, last: probe.name });
@@ -253,14 +254,14 @@ fn audit_results<'a>(
     verdicts.filter(|verdict| verdict.role == Role::Server).flat_map(move |verdict| {
         let result = move |outcome| CheckResult { rule: verdict.rule, probe: "audit", revision, outcome };
         let kept = (verdict.broken == 0 && verdict.kept > 0).then(|| result(Outcome::Kept));
-        let faults = verdict.faults.iter().map(move |fault| {
-            let answer = fault.evidence.text.clone();
+        let violations = verdict.violations.iter().map(move |violation| {
+            let answer = violation.evidence.text.clone();
             let request = audited.request_of(&answer).unwrap_or_default();
             let repeat = target.check_command(&format!("--only {}", verdict.rule), revision);
             let exchange = Exchange { request, answer, repeat };
-            let (what, expected) = (fault.what.clone(), fault.expected.clone());
-            result(Outcome::Broken(Box::new(Finding { what, expected, exchange })))
+            let (what, expected) = (violation.what.clone(), violation.expected.clone());
+            result(Outcome::Broken(Box::new(CheckFinding { what, expected, exchange })))
         });
-        kept.into_iter().chain(faults)
+        kept.into_iter().chain(violations)
     })
 }

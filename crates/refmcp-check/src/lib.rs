@@ -49,5 +49,5 @@ mod target;
 pub use baseline::{Baseline, BaselineError, Compared};
 pub use checker::{Checker, Options, Progress};
 pub use probe::{checked_rules, probe_names};
-pub use report::{CheckResult, Exchange, Finding, Outcome, Report};
+pub use report::{CheckFinding, CheckReport, CheckResult, Exchange, Outcome};
 pub use target::Target;

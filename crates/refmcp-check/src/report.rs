@@ -4,7 +4,7 @@ use std::fmt;
 
 use refmcp_audit::auditor::{Features, Judgement};
 use refmcp_audit::recording::Side;
-use refmcp_audit::verdict::{Evidence, Fault, MAX_EVIDENCE, Role, Verdicts};
+use refmcp_audit::verdict::{Evidence, MAX_EVIDENCE, Role, Verdicts, Violation};
 use refmcp_proto::revision::{Revision, RevisionSet};
 use refmcp_proto::rule::{Level, Rule};
 
@@ -49,7 +49,7 @@ pub(crate) fn shortened(text: &str, limit: usize) -> String {
 
 /// How a rule was broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct CheckFinding {
     /// What the server did.
     pub what: String,
     /// What it should do instead.
@@ -64,7 +64,7 @@ pub enum Outcome {
     /// The server kept the rule.
     Kept,
     /// The server broke it.
-    Broken(Box<Finding>),
+    Broken(Box<CheckFinding>),
     /// It does not apply to what the server offers, or may not be tried; why.
     Skipped(String),
     /// It should have been found out and could not be; why.
@@ -97,7 +97,7 @@ pub struct CheckResult {
 
 impl CheckResult {
     /// How the rule was broken, if it was.
-    pub fn finding(&self) -> Option<&Finding> {
+    pub fn finding(&self) -> Option<&CheckFinding> {
         match &self.outcome {
             Outcome::Broken(finding) => Some(finding),
             _ => None,
@@ -105,14 +105,14 @@ impl CheckResult {
     }
 
     /// Whether the specification demands what the server did not keep.
-    pub fn is_violation(&self) -> bool {
+    pub fn breaks_must(&self) -> bool {
         self.finding().is_some() && matches!(self.rule.level, Level::Must | Level::May)
     }
 }
 
 /// What a check has found.
 #[derive(Debug, Clone, Default)]
-pub struct Report {
+pub struct CheckReport {
     /// The name and version of the server, as it says.
     pub server: String,
     /// Where it is or how it is started, without secrets.
@@ -127,15 +127,15 @@ pub struct Report {
     pub results: Vec<CheckResult>,
 }
 
-impl Report {
+impl CheckReport {
     /// The results of rules that were broken.
     pub fn broken(&self) -> impl Iterator<Item = &CheckResult> {
         self.results.iter().filter(|result| result.finding().is_some())
     }
 
     /// The results of rules that were broken and that the specification demands.
-    pub fn violations(&self) -> impl Iterator<Item = &CheckResult> {
-        self.results.iter().filter(|result| result.is_violation())
+    pub fn broken_musts(&self) -> impl Iterator<Item = &CheckResult> {
+        self.results.iter().filter(|result| result.breaks_must())
     }
 
     /// Whether anything was found out at all.
@@ -168,12 +168,12 @@ impl Report {
             match &result.outcome {
                 Outcome::Kept => verdicts.keep(result.rule, Role::Server),
                 Outcome::Broken(finding) => {
-                    let Finding { what, expected, exchange } = &**finding;
+                    let CheckFinding { what, expected, exchange } = &**finding;
                     let text = format!("{}\n\n{}", exchange.request, exchange.answer);
                     let evidence = Evidence { text: shortened(&text, MAX_EVIDENCE), ..Evidence::default() };
                     let (what, expected) = (what.clone(), expected.clone());
-                    let fault = Fault { what, expected, count: 1, evidence };
-                    verdicts.break_rule(result.rule, Role::Server, fault);
+                    let violation = Violation { what, expected, count: 1, evidence };
+                    verdicts.break_rule(result.rule, Role::Server, violation);
                 }
                 Outcome::Skipped(_) | Outcome::NotVerified(_) => {}
             }

@@ -8,7 +8,7 @@ use refmcp_transport::observer::{Direction, Side};
 use serde_json::Value;
 
 use super::Judgement;
-use super::checks::{self, Checks, Findings};
+use super::checks::{self, Checks, VerdictWriter};
 pub(crate) use super::exchange::{Request, Stream, header, is_content, shows_stateless};
 use super::features::Features;
 use super::message::{Body, Message};
@@ -195,7 +195,7 @@ impl Conversation {
 
     pub(super) fn finish(&mut self) {
         for check in &mut self.checks {
-            check.finished(&self.state, &mut Findings::at_end(&self.state, &mut self.verdicts));
+            check.finished(&self.state, &mut VerdictWriter::at_end(&self.state, &mut self.verdicts));
         }
     }
 
@@ -214,7 +214,11 @@ impl Conversation {
     /// Lets the checks see an event of any kind.
     fn check(&mut self, event: &Event) {
         for check in &mut self.checks {
-            check.event(event, &self.state, &mut Findings::of_event(&self.state, event, &mut self.verdicts));
+            check.event(
+                event,
+                &self.state,
+                &mut VerdictWriter::of_event(&self.state, event, &mut self.verdicts),
+            );
         }
     }
 
@@ -231,8 +235,8 @@ impl Conversation {
             let message =
                 Message { from, at: event.at, stream: event.stream, in_batch, text, value, body, revision };
             for check in &mut self.checks {
-                let mut findings = Findings::of_message(&self.state, event, &message, &mut self.verdicts);
-                check.message(&message, &self.state, &mut findings);
+                let mut writer = VerdictWriter::of_message(&self.state, event, &message, &mut self.verdicts);
+                check.message(&message, &self.state, &mut writer);
             }
             self.features.observe(&message);
             self.state.take(&message);

@@ -9,7 +9,7 @@
 //! | `features` | which features of the protocol each party was seen to use |
 //! | `checks` | the checks, one file for each family of rules, with the state that only it needs |
 //!
-//! What is kept of a peer is limited: conversations, requests without a response, faults of a rule and their evidence.
+//! What is kept of a peer is limited: conversations, requests without a response, violations of a rule and their evidence.
 
 mod checks;
 mod conversation;
@@ -25,7 +25,7 @@ use refmcp_transport::observer::Side;
 use serde_json::Value;
 
 use crate::recording::{Event, EventKind};
-use crate::verdict::{Fault, Outcome, Role, Verdict, Verdicts};
+use crate::verdict::{Outcome, Role, Verdict, Verdicts, Violation};
 use conversation::Conversation;
 pub use features::{Feature, Features, Support};
 
@@ -45,7 +45,7 @@ pub struct Auditor {
     unknown: HashMap<u64, Vec<(u64, Event)>>,
     /// Verdicts on conversations that have ended, those between the same parties together.
     ended: Vec<Judgement>,
-    new: Vec<(&'static Rule, Role, Fault)>,
+    new: Vec<(&'static Rule, Role, Violation)>,
     /// Events so far.
     events: u64,
     /// Connections that were not judged.
@@ -144,8 +144,8 @@ impl Auditor {
         }
     }
 
-    /// The different faults since this was last called, each with its rule and party.
-    pub fn take_new(&mut self) -> Vec<(&'static Rule, Role, Fault)> {
+    /// The different violations since this was last called, each with its rule and party.
+    pub fn take_new(&mut self) -> Vec<(&'static Rule, Role, Violation)> {
         std::mem::take(&mut self.new)
     }
 

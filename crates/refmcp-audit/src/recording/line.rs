@@ -103,7 +103,7 @@ impl Line<'_> {
         let why = self.why.map(Cow::into_owned).unwrap_or_default();
         let bytes = match (self.text, self.base64) {
             (Some(text), _) => text.into_owned().into_bytes(),
-            (None, Some(encoded)) => STANDARD.decode(&*encoded).map_err(|fault| fault.to_string())?,
+            (None, Some(encoded)) => STANDARD.decode(&*encoded).map_err(|error| error.to_string())?,
             (None, None) => Vec::new(),
         };
         let headers = self.headers.unwrap_or_default().0;

@@ -106,10 +106,10 @@ impl<R: BufRead> Events<R> {
                 _ => {
                     let event = match serde_json::from_slice::<Line>(&text) {
                         Ok(event) => event,
-                        Err(fault) if fault.is_eof() && !text.ends_with(b"\n") => {
+                        Err(error) if error.is_eof() && !text.ends_with(b"\n") => {
                             return Err(ReadError::CutOff { line });
                         }
-                        Err(fault) => return Err(wrong(fault.to_string())),
+                        Err(error) => return Err(wrong(error.to_string())),
                     };
                     return event.into_event().map(Some).map_err(wrong);
                 }
@@ -151,11 +151,11 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_event_is_named() {
-        let fault = |text: &str| read(text.as_bytes()).find_map(Result::err).unwrap().to_string();
-        assert!(fault("\n{\"at\":x}").contains("line 2"));
-        let unknown = fault(r#"{"at":1,"event":"sung","connection":1}"#);
+        let error = |text: &str| read(text.as_bytes()).find_map(Result::err).unwrap().to_string();
+        assert!(error("\n{\"at\":x}").contains("line 2"));
+        let unknown = error(r#"{"at":1,"event":"sung","connection":1}"#);
         assert!(unknown.contains("`sung`"), "{unknown}");
-        let missing = fault(r#"{"at":1,"event":"message","connection":1,"message":{}}"#);
+        let missing = error(r#"{"at":1,"event":"message","connection":1,"message":{}}"#);
         assert!(missing.contains("`direction`"), "{missing}");
     }
 
@@ -166,8 +166,8 @@ mod tests {
         let mut events = read(text.as_bytes());
         assert!(events.next().unwrap().is_ok());
         assert_eq!((events.next().unwrap().is_ok(), events.line()), (true, 3));
-        let fault = events.next().unwrap().unwrap_err();
-        assert!(matches!(fault, ReadError::CutOff { line: 4 }), "{fault}");
+        let error = events.next().unwrap().unwrap_err();
+        assert!(matches!(error, ReadError::CutOff { line: 4 }), "{error}");
         // A last line that is whole needs no line break.
         assert!(read(whole.as_bytes()).all(|event| event.is_ok()));
     }

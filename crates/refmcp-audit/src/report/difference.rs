@@ -78,7 +78,7 @@ impl Difference {
     }
 
     /// Whether a rule that the specification demands is newly broken.
-    pub fn has_new_violations(&self) -> bool {
+    pub fn has_new_broken_musts(&self) -> bool {
         self.newly_broken.iter().any(|change| change.is_demanded)
     }
 
@@ -132,7 +132,7 @@ impl Difference {
 fn merged(report: &Report) -> BTreeMap<(Role, &str), Merged<'_>> {
     let mut all: BTreeMap<(Role, &str), Merged<'_>> = BTreeMap::new();
     for rule in report.rules() {
-        let what = rule.faults.iter().map(|fault| &*fault.what);
+        let what = rule.violations.iter().map(|violation| &*violation.what);
         let known = all.entry((rule.party, &rule.id)).or_insert_with(|| Merged {
             rule,
             outcome: rule.outcome,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::recording::{Event, EventKind, Header};
 use crate::verdict::Role;
 
-/// The first events of recordings, each cut to a limited size. A page shows these, and the evidence of every fault.
+/// The first events of recordings, each cut to a limited size. A page shows these, and the evidence of every violation.
 #[derive(Debug, Default)]
 pub struct Excerpt {
     pub(super) entries: Vec<Entry>,

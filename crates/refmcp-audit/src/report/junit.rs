@@ -59,7 +59,7 @@ impl Suite<'_> {
     }
 
     fn failures(&self) -> usize {
-        self.rules.iter().filter(|rule| rule.is_violation()).count()
+        self.rules.iter().filter(|rule| rule.breaks_must()).count()
     }
 
     /// One where no rule was kept or broken.
@@ -113,10 +113,10 @@ impl Suite<'_> {
                 format!("><skipped message=\"not judged: {}\"/></testcase>\n", escaped_line(why))
             }
             RuleOutcome::Broken => {
-                let what: Vec<&str> = rule.faults.iter().map(|fault| &*fault.what).collect();
+                let what: Vec<&str> = rule.violations.iter().map(|violation| &*violation.what).collect();
                 let message = escaped_line(&what.join("; "));
                 let details = escaped(&details(rule));
-                match rule.is_violation() {
+                match rule.breaks_must() {
                     true => format!(
                         ">\n      <failure type=\"{}\" message=\"{message}\">{details}</failure>\n    </testcase>\n",
                         rule.level
@@ -143,10 +143,10 @@ fn nothing_judged(out: &mut String, class: &str, why: &str) {
 /// What happened, what is expected, and where.
 fn details(rule: &RuleReport) -> String {
     let mut text = format!("{}\n{}\n", rule.text, rule.link);
-    for fault in &rule.faults {
-        let _ = writeln!(text, "\n{} ({})", fault.what, counted(fault.count, "time"));
-        let _ = writeln!(text, "expected: {}", fault.expected);
-        if let Some(evidence) = &fault.evidence {
+    for violation in &rule.violations {
+        let _ = writeln!(text, "\n{} ({})", violation.what, counted(violation.count, "time"));
+        let _ = writeln!(text, "expected: {}", violation.expected);
+        if let Some(evidence) = &violation.evidence {
             let _ = writeln!(text, "at {evidence}\n{}", evidence.text);
         }
     }

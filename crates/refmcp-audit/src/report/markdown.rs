@@ -63,7 +63,7 @@ fn write_judgement(judgement: &JudgementReport, out: &mut String) {
         out.push_str("\n**Nothing was judged.**\n");
     }
     for (title, rules) in [
-        ("Broken, and demanded by the specification", judgement.violations().collect::<Vec<_>>()),
+        ("Broken, and demanded by the specification", judgement.broken_musts().collect::<Vec<_>>()),
         ("Broken, and recommended by the specification", judgement.advice().collect()),
     ] {
         if !rules.is_empty() {
@@ -114,10 +114,10 @@ fn write_rule(rule: &RuleReport, out: &mut String) {
         rule.party,
         inline(&rule.text)
     );
-    for fault in &rule.faults {
-        let _ = writeln!(out, "\n- {}, {}", code(&fault.what), counted(fault.count, "time"));
-        let _ = writeln!(out, "- expected: {}", code(&fault.expected));
-        if let Some(evidence) = &fault.evidence {
+    for violation in &rule.violations {
+        let _ = writeln!(out, "\n- {}, {}", code(&violation.what), counted(violation.count, "time"));
+        let _ = writeln!(out, "- expected: {}", code(&violation.expected));
+        if let Some(evidence) = &violation.evidence {
             let _ = writeln!(out, "- at {}\n\n{}", code(&evidence.to_string()), block(&evidence.text));
         }
     }

@@ -8,7 +8,7 @@
 //! | [`text`] | text for a terminal, in the colours of the caller |
 //! | [`Report::to_json`], [`Report::from_json`] | the report itself; the shape has a version |
 //! | [`junit`] | JUnit XML: a test case for each rule |
-//! | [`sarif`] | SARIF 2.1.0: a result for each fault |
+//! | [`sarif`] | SARIF 2.1.0: a result for each violation |
 //! | [`markdown`] | Markdown, to be pasted into an issue |
 //! | [`html`] | one page without scripts, with the conversation beside the rules |
 //! | [`Difference`] | what differs between two reports |
@@ -27,8 +27,8 @@
 //! reporter.read("session.jsonl", recording.as_bytes())?;
 //! let (report, _) = reporter.finish(None);
 //! assert_eq!(report.conclusion, Conclusion::Broken);
-//! let fault = &report.broken().next().unwrap().1.faults[0];
-//! assert_eq!(fault.evidence.as_ref().unwrap().line, 3);
+//! let violation = &report.broken().next().unwrap().1.violations[0];
+//! assert_eq!(violation.evidence.as_ref().unwrap().line, 3);
 //! # Ok::<(), refmcp_audit::recording::ReadError>(())
 //! ```
 
@@ -49,8 +49,8 @@ pub use html::html;
 pub use junit::junit;
 pub use markdown::{difference_markdown, markdown};
 pub use model::{
-    Conclusion, Count, EvidenceReport, FaultReport, FeatureReport, JudgementReport, RecordingFile, Report,
-    ReportError, RuleOutcome, RuleReport,
+    Conclusion, Count, EvidenceReport, FeatureReport, JudgementReport, RecordingFile, Report, ReportError,
+    RuleOutcome, RuleReport, ViolationReport,
 };
 pub use reporter::Reporter;
 pub use sarif::sarif;

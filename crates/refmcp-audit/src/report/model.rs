@@ -132,7 +132,7 @@ pub struct RuleReport {
     pub broken: u64,
     /// The different ways in which it was broken; there may be more than are listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub faults: Vec<FaultReport>,
+    pub violations: Vec<ViolationReport>,
     /// Why what passes does not show it, where it is not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -155,7 +155,7 @@ pub enum RuleOutcome {
 /// One way in which a rule was broken.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FaultReport {
+pub struct ViolationReport {
     /// What happened.
     pub what: String,
     /// What the party should do instead.
@@ -218,7 +218,7 @@ impl Report {
             judgements,
         };
         report.counts = counts(report.rules());
-        let is_broken = report.rules().any(RuleReport::is_violation);
+        let is_broken = report.rules().any(RuleReport::breaks_must);
         let is_judged = report.rules().any(|rule| rule.outcome.is_judged());
         report.conclusion = match (is_broken, is_judged) {
             (true, _) => Conclusion::Broken,
@@ -274,16 +274,16 @@ impl Report {
 
     /// The broken rules with their judgements, those first that the specification demands.
     pub fn broken(&self) -> impl Iterator<Item = (&JudgementReport, &RuleReport)> {
-        let violations = self.judgements.iter().flat_map(|it| it.violations().map(move |rule| (it, rule)));
+        let musts = self.judgements.iter().flat_map(|it| it.broken_musts().map(move |rule| (it, rule)));
         let advice = self.judgements.iter().flat_map(|it| it.advice().map(move |rule| (it, rule)));
-        violations.chain(advice)
+        musts.chain(advice)
     }
 
     /// What a report comes to, in one sentence.
     pub fn summary(&self) -> String {
         let count = |is_it: fn(&RuleReport) -> bool| self.rules().filter(|rule| is_it(rule)).count() as u64;
         let kept = count(|rule| rule.outcome == RuleOutcome::Kept);
-        let demanded = count(RuleReport::is_violation);
+        let demanded = count(RuleReport::breaks_must);
         let advised = count(|rule| rule.outcome == RuleOutcome::Broken) - demanded;
         let rules = |number| super::counted(number, "rule");
         let advice = match advised {
@@ -342,13 +342,13 @@ impl JudgementReport {
     }
 
     /// The broken rules that the specification demands.
-    pub fn violations(&self) -> impl Iterator<Item = &RuleReport> {
-        self.rules.iter().filter(|rule| rule.is_violation())
+    pub fn broken_musts(&self) -> impl Iterator<Item = &RuleReport> {
+        self.rules.iter().filter(|rule| rule.breaks_must())
     }
 
     /// The broken rules that the specification recommends or describes.
     pub fn advice(&self) -> impl Iterator<Item = &RuleReport> {
-        self.with(RuleOutcome::Broken).filter(|rule| !rule.is_violation())
+        self.with(RuleOutcome::Broken).filter(|rule| !rule.breaks_must())
     }
 
     /// Whether a rule was kept or broken.
@@ -372,7 +372,7 @@ impl JudgementReport {
 }
 
 impl RuleReport {
-    pub(super) fn new(verdict: &Verdict, is_audited: bool, faults: Vec<FaultReport>) -> Self {
+    pub(super) fn new(verdict: &Verdict, is_audited: bool, violations: Vec<ViolationReport>) -> Self {
         let outcome = match verdict.outcome() {
             Outcome::Broken => RuleOutcome::Broken,
             Outcome::Kept => RuleOutcome::Kept,
@@ -390,13 +390,13 @@ impl RuleReport {
             link: rule.link(),
             kept,
             broken,
-            faults,
+            violations,
             reason: reason.map(str::to_owned),
         }
     }
 
     /// Whether the specification demands what was not kept.
-    pub fn is_violation(&self) -> bool {
+    pub fn breaks_must(&self) -> bool {
         self.outcome == RuleOutcome::Broken && self.is_demanded()
     }
 
@@ -407,7 +407,7 @@ impl RuleReport {
 
     /// How often it was broken in ways that are not listed.
     pub fn unlisted(&self) -> u64 {
-        self.broken.saturating_sub(self.faults.iter().map(|fault| fault.count).sum())
+        self.broken.saturating_sub(self.violations.iter().map(|violation| violation.count).sum())
     }
 }
 

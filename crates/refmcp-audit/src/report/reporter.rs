@@ -9,11 +9,11 @@ use refmcp_transport::observer::Side;
 
 use super::excerpt::Excerpt;
 use super::model::{
-    EvidenceReport, FaultReport, FeatureReport, JudgementReport, RecordingFile, Report, RuleReport,
+    EvidenceReport, FeatureReport, JudgementReport, RecordingFile, Report, RuleReport, ViolationReport,
 };
 use crate::auditor::{Auditor, Feature, Judgement, audited_rules};
 use crate::recording::{self, Event, ReadError};
-use crate::verdict::{Evidence, Fault, Role, Verdict};
+use crate::verdict::{Evidence, Role, Verdict, Violation};
 
 /// Judges recordings together, and keeps what a report says of where things are.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl Reporter {
                     file.cut_off = true;
                     break;
                 }
-                Err(fault) => return Err(fault),
+                Err(violation) => return Err(violation),
             };
             let line = events.line() as u64;
             file.events += 1;
@@ -91,8 +91,8 @@ impl Reporter {
         self.excerpt.observe(self.events, 0, event);
     }
 
-    /// The different faults since this was last called, each with its rule and party.
-    pub fn take_new(&mut self) -> Vec<(&'static Rule, Role, Fault)> {
+    /// The different violations since this was last called, each with its rule and party.
+    pub fn take_new(&mut self) -> Vec<(&'static Rule, Role, Violation)> {
         self.auditor.take_new()
     }
 
@@ -107,7 +107,7 @@ impl Reporter {
             judged.iter().map(|judgement| judgement_report(judgement, party, &audited, &places)).collect();
         // What is broken comes first.
         judgements
-            .sort_by_key(|judgement| Reverse((judgement.violations().count(), judgement.advice().count())));
+            .sort_by_key(|judgement| Reverse((judgement.broken_musts().count(), judgement.advice().count())));
         (Report::new(files, left_out, judgements), excerpt)
     }
 }
@@ -134,9 +134,9 @@ impl Places<'_> {
         })
     }
 
-    fn fault(&self, fault: &Fault) -> FaultReport {
-        let Fault { what, expected, count, evidence } = fault.clone();
-        FaultReport { what, expected, count, evidence: self.evidence(&evidence) }
+    fn violation(&self, violation: &Violation) -> ViolationReport {
+        let Violation { what, expected, count, evidence } = violation.clone();
+        ViolationReport { what, expected, count, evidence: self.evidence(&evidence) }
     }
 }
 
@@ -158,9 +158,9 @@ fn judgement_report(
     });
     let verdicts = roles.iter().flat_map(|role| verdicts(judgement, *role));
     let rules = verdicts.map(|verdict| {
-        let faults = verdict.faults.iter().map(|fault| places.fault(fault)).collect();
+        let violations = verdict.violations.iter().map(|violation| places.violation(violation)).collect();
         let is_audited = audited.contains(verdict.rule.id);
-        RuleReport::new(&verdict, is_audited, faults)
+        RuleReport::new(&verdict, is_audited, violations)
     });
     JudgementReport {
         client: judgement.client.clone(),

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use refmcp_proto::rule::Level;
 use serde_json::{Value, json};
 
-use super::model::{Conclusion, FaultReport, JudgementReport, Report, RuleOutcome, RuleReport};
+use super::model::{Conclusion, JudgementReport, Report, RuleOutcome, RuleReport, ViolationReport};
 use crate::visible::one_line;
 
 /// A report as SARIF.
@@ -24,7 +24,7 @@ pub fn sarif(report: &Report) -> serde_json::Result<String> {
             rules.push(rule);
             rules.len() - 1
         });
-        results.extend(rule.faults.iter().map(|fault| result(judgement, rule, index, fault)));
+        results.extend(rule.violations.iter().map(|violation| result(judgement, rule, index, violation)));
     }
     let is_judged = report.conclusion != Conclusion::NothingJudged;
     let mut invocation = json!({ "executionSuccessful": is_judged });
@@ -72,16 +72,21 @@ fn level(rule: &RuleReport) -> &'static str {
     }
 }
 
-fn result(judgement: &JudgementReport, rule: &RuleReport, index: usize, fault: &FaultReport) -> Value {
-    let message = format!("The {}: {}. Expected: {}.", rule.party, fault.what, fault.expected);
+fn result(
+    judgement: &JudgementReport,
+    rule: &RuleReport,
+    index: usize,
+    violation: &ViolationReport,
+) -> Value {
+    let message = format!("The {}: {}. Expected: {}.", rule.party, violation.what, violation.expected);
     let mut result = json!({
         "ruleId": rule.id,
         "ruleIndex": index,
         "kind": "fail",
         "level": level(rule),
         "message": { "text": one_line(&message) },
-        "occurrenceCount": fault.count,
-        "partialFingerprints": { "fault/v1": format!("{}/{}/{}", rule.id, rule.party, fault.what) },
+        "occurrenceCount": violation.count,
+        "partialFingerprints": { "violation/v1": format!("{}/{}/{}", rule.id, rule.party, violation.what) },
         "properties": {
             "party": rule.party,
             "outcome": RuleOutcome::Broken,
@@ -91,7 +96,7 @@ fn result(judgement: &JudgementReport, rule: &RuleReport, index: usize, fault: &
             "revisions": judgement.revisions,
         },
     });
-    if let (Some(evidence), Some(members)) = (&fault.evidence, result.as_object_mut()) {
+    if let (Some(evidence), Some(members)) = (&violation.evidence, result.as_object_mut()) {
         let location = json!({ "physicalLocation": {
             "artifactLocation": { "uri": uri(&evidence.file) },
             "region": { "startLine": evidence.line, "snippet": { "text": evidence.text } },

@@ -73,7 +73,7 @@ pub fn difference_text(difference: &Difference, paint: impl Fn(Tone, &str) -> St
         }
         writer.blank();
     }
-    let tone = if difference.has_new_violations() { Tone::Wrong } else { Tone::Strong };
+    let tone = if difference.has_new_broken_musts() { Tone::Wrong } else { Tone::Strong };
     writer.line(0, tone, &difference.summary());
     writer.out
 }
@@ -102,7 +102,7 @@ impl<F: Fn(Tone, &str) -> String> Writer<F> {
             self.line(2, Tone::Careful, "nothing was judged");
         }
         for (title, tone, rules) in [
-            ("Broken, and demanded by the specification", Tone::Wrong, judgement.violations().collect()),
+            ("Broken, and demanded by the specification", Tone::Wrong, judgement.broken_musts().collect()),
             ("Broken, and recommended by the specification", Tone::Careful, judgement.advice().collect()),
         ] {
             let rules: Vec<&RuleReport> = rules;
@@ -126,11 +126,12 @@ impl<F: Fn(Tone, &str) -> String> Writer<F> {
         self.push(2, &format!("{id}  {}, {}", rule.level, rule.party));
         self.plain(2, &rule.text);
         self.line(2, Tone::Faint, &rule.link);
-        for fault in &rule.faults {
-            let times = if fault.count > 1 { format!(" ({} times)", fault.count) } else { String::new() };
-            self.push(4, &format!("{}{times}", (self.paint)(Tone::Strong, &one_line(&fault.what))));
-            self.plain(4, &format!("expected: {}", fault.expected));
-            if let Some(evidence) = &fault.evidence {
+        for violation in &rule.violations {
+            let times =
+                if violation.count > 1 { format!(" ({} times)", violation.count) } else { String::new() };
+            self.push(4, &format!("{}{times}", (self.paint)(Tone::Strong, &one_line(&violation.what))));
+            self.plain(4, &format!("expected: {}", violation.expected));
+            if let Some(evidence) = &violation.evidence {
                 self.line(4, Tone::Faint, &format!("at {evidence}"));
                 self.message(&evidence.text);
             }

@@ -12,26 +12,27 @@ use crate::script::{
     stateless_result,
 };
 
-/// What the client did wrong: the rule and the fault, in the order of rules.
-fn faults(judgement: &Judgement) -> Vec<String> {
+/// What the client did wrong: the rule and the violation, in the order of rules.
+fn violations(judgement: &Judgement) -> Vec<String> {
     let broken = judgement.broken().filter(|verdict| verdict.role == Role::Client);
-    let faults = broken.flat_map(|verdict| verdict.faults.iter().map(|fault| (verdict.rule.id, fault)));
-    faults.map(|(id, fault)| format!("{id}: {}", fault.what)).collect()
+    let violations =
+        broken.flat_map(|verdict| verdict.violations.iter().map(|violation| (verdict.rule.id, violation)));
+    violations.map(|(id, violation)| format!("{id}: {}", violation.what)).collect()
 }
 
 /// Asserts that the client was found to have done exactly this, and that the server has done nothing wrong.
 fn assert_found(script: Script, mut expected: Vec<&str>) {
     let judgement = script.judge();
     expected.sort_unstable();
-    let mut found = faults(&judgement);
+    let mut found = violations(&judgement);
     found.sort_unstable();
     assert_eq!(found, expected);
     let different: BTreeSet<_> = found.iter().collect();
     assert!(different.len() >= 30, "{} findings", different.len());
     for verdict in judgement.broken() {
         assert_eq!(verdict.role, Role::Client, "{verdict:#?}");
-        for fault in &verdict.faults {
-            assert!(fault.expected.len() > 10 && fault.evidence.at > 0, "{fault:?}");
+        for violation in &verdict.violations {
+            assert!(violation.expected.len() > 10 && violation.evidence.at > 0, "{violation:?}");
         }
     }
 }

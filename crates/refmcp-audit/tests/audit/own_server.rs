@@ -35,8 +35,8 @@ impl<E: Endpoint> Audited<E> {
     fn passes(&mut self, direction: Direction, text: &str) {
         self.observe(match decode(text.as_bytes(), &Limits::default()) {
             Ok(_) => EventKind::Message { direction, text: text.to_owned(), event_id: None },
-            Err(fault) => {
-                let (bytes, why) = (text.as_bytes().to_owned(), fault.to_string());
+            Err(violation) => {
+                let (bytes, why) = (text.as_bytes().to_owned(), violation.to_string());
                 EventKind::Invalid { direction, bytes, why }
             }
         });
@@ -72,7 +72,8 @@ impl<E: Endpoint> Endpoint for Audited<E> {
 
     fn faults(&mut self) -> Vec<String> {
         let new = self.auditor.take_new().into_iter().filter(|(_, role, _)| *role == Role::Server);
-        new.map(|(rule, _, fault)| format!("{rule}: {}: {}", fault.what, fault.evidence.text)).collect()
+        new.map(|(rule, _, violation)| format!("{rule}: {}: {}", violation.what, violation.evidence.text))
+            .collect()
     }
 }
 

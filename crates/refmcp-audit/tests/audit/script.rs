@@ -3,7 +3,7 @@
 use refmcp_audit::Auditor;
 use refmcp_audit::auditor::Judgement;
 use refmcp_audit::recording::{Direction, Event, EventKind, Header, Side};
-use refmcp_audit::verdict::{Fault, Outcome, Role, Verdict};
+use refmcp_audit::verdict::{Outcome, Role, Verdict, Violation};
 use refmcp_proto::revision::Revision;
 use refmcp_proto::rule::Rule;
 use serde_json::{Value, json};
@@ -243,8 +243,9 @@ impl Script {
         let own: Vec<_> = own_faults(&judgement, provoked).collect();
         match &*own {
             [verdict] if verdict.rule.id == rule.id && verdict.role == role => {
-                let says = |fault: &Fault| !fault.what.is_empty() && !fault.expected.is_empty();
-                if verdict.faults.iter().all(says) { Ok(()) } else { Err(format!("{verdict:?}")) }
+                let says =
+                    |violation: &Violation| !violation.what.is_empty() && !violation.expected.is_empty();
+                if verdict.violations.iter().all(says) { Ok(()) } else { Err(format!("{verdict:?}")) }
             }
             _ => Err(format!("the {role} does not break {rule} alone: {own:#?}")),
         }

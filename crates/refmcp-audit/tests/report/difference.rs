@@ -2,7 +2,7 @@
 
 use refmcp_audit::report::{Difference, difference_markdown, difference_text};
 
-use crate::support::{FAULTY, GOOD, report};
+use crate::support::{BROKEN, GOOD, report};
 
 fn ids(changes: &[refmcp_audit::report::Change]) -> Vec<&str> {
     changes.iter().map(|change| &*change.id).collect()
@@ -10,34 +10,34 @@ fn ids(changes: &[refmcp_audit::report::Change]) -> Vec<&str> {
 
 #[test]
 fn what_is_broken_now_and_was_not_before_is_new() {
-    let (good, faulty) = (report(GOOD), report(FAULTY));
-    let worse = Difference::between(&good, &faulty);
+    let (good, broken) = (report(GOOD), report(BROKEN));
+    let worse = Difference::between(&good, &broken);
     assert_eq!(ids(&worse.newly_broken), ["RPC-05"]);
-    assert!(worse.has_new_violations());
-    let better = Difference::between(&faulty, &good);
+    assert!(worse.has_new_broken_musts());
+    let better = Difference::between(&broken, &good);
     assert_eq!((ids(&better.newly_broken), ids(&better.no_longer_broken)), (vec![], vec!["RPC-05"]));
-    assert!(!better.has_new_violations());
-    let same = Difference::between(&faulty, &faulty);
+    assert!(!better.has_new_broken_musts());
+    let same = Difference::between(&broken, &broken);
     assert_eq!((ids(&same.newly_broken), ids(&same.still_broken)), (vec![], vec!["RPC-05"]));
 }
 
 #[test]
 fn another_way_to_break_a_rule_is_new() {
-    let faulty = report(FAULTY);
-    let mut before = faulty.clone();
+    let broken = report(BROKEN);
+    let mut before = broken.clone();
     for rule in before.judgements.iter_mut().flat_map(|judgement| &mut judgement.rules) {
-        rule.faults.iter_mut().for_each(|fault| fault.what = "in another way".to_owned());
+        rule.violations.iter_mut().for_each(|violation| violation.what = "in another way".to_owned());
     }
-    let difference = Difference::between(&before, &faulty);
+    let difference = Difference::between(&before, &broken);
     assert_eq!(ids(&difference.newly_broken), ["RPC-05"]);
     assert_eq!(difference.newly_broken[0].what, ["a response to no request"]);
 }
 
 #[test]
 fn names_and_transports_of_parties_do_not_count() {
-    let faulty = report(FAULTY);
-    let other = report(&FAULTY.replace("\"tests\"", "\"renamed\"").replace("stdio", "websocket"));
-    let difference = Difference::between(&faulty, &other);
+    let broken = report(BROKEN);
+    let other = report(&BROKEN.replace("\"tests\"", "\"renamed\"").replace("stdio", "websocket"));
+    let difference = Difference::between(&broken, &other);
     assert_eq!((ids(&difference.newly_broken), ids(&difference.still_broken)), (vec![], vec!["RPC-05"]));
 }
 
@@ -50,7 +50,7 @@ fn what_is_no_longer_exercised_is_said() {
 
 #[test]
 fn a_comparison_is_text_and_markdown() {
-    let difference = Difference::between(&report(GOOD), &report(FAULTY));
+    let difference = Difference::between(&report(GOOD), &report(BROKEN));
     let text = difference_text(&difference, |_, text| text.to_owned());
     assert!(
         text.starts_with("Newly broken: 1 rule\n  RPC-05 (must, client)\n    broken, before kept\n"),

@@ -3,7 +3,7 @@
 use refmcp_audit::report::{Tone, junit, markdown, sarif, text};
 use serde_json::Value;
 
-use crate::support::{FAULTY, GOOD, assert_balanced, opened, report};
+use crate::support::{BROKEN, GOOD, assert_balanced, opened, report};
 
 fn plain(recording: &str) -> String {
     text(&report(recording), |_, text| text.to_owned())
@@ -11,7 +11,7 @@ fn plain(recording: &str) -> String {
 
 #[test]
 fn text_shows_a_broken_rule_whole() {
-    let shown = plain(FAULTY);
+    let shown = plain(BROKEN);
     let expected = "\
 Broken, and demanded by the specification: 1 rule
 
@@ -28,9 +28,9 @@ Broken, and demanded by the specification: 1 rule
         shown.starts_with("session.jsonl: 9 events\n\ntests 1 and scripted 2, stdio, 2025-06-18\n"),
         "{shown}"
     );
-    assert!(shown.ends_with(&format!("\n\n{}\n", report(FAULTY).summary())), "{shown}");
+    assert!(shown.ends_with(&format!("\n\n{}\n", report(BROKEN).summary())), "{shown}");
     assert!(
-        report(FAULTY).summary().starts_with("1 rule broken that the specification demands; "),
+        report(BROKEN).summary().starts_with("1 rule broken that the specification demands; "),
         "{shown}"
     );
 }
@@ -42,7 +42,7 @@ fn text_lists_what_was_kept_and_what_was_not_exercised() {
         shown.contains("\nKept by the client: ") && shown.contains("\n  must    RPC-01 RPC-02"),
         "{shown}"
     );
-    assert!(plain(FAULTY).contains("\nNot exercised by the server: "), "{}", plain(FAULTY));
+    assert!(plain(BROKEN).contains("\nNot exercised by the server: "), "{}", plain(BROKEN));
     assert!(shown.contains("\n  pagination            used                  used\n"), "{shown}");
     assert!(shown.contains("\n  not seen: resources, resource templates, "), "{shown}");
     assert!(shown.lines().all(|line| line.trim_end() == line), "{shown}");
@@ -52,7 +52,7 @@ fn text_lists_what_was_kept_and_what_was_not_exercised() {
 fn the_caller_decides_how_tones_look() {
     let shown =
         text(
-            &report(FAULTY),
+            &report(BROKEN),
             |tone, text| if tone == Tone::Wrong { format!("<{text}>") } else { text.to_owned() },
         );
     assert!(shown.contains("  <RPC-05>  must, client\n"), "{shown}");
@@ -79,7 +79,7 @@ fn nothing_judged_is_green_in_no_format() {
 
 #[test]
 fn markdown_has_messages_in_fences_that_they_cannot_end() {
-    let shown = markdown(&report(FAULTY));
+    let shown = markdown(&report(BROKEN));
     let expected = "#### [RPC-05](https://modelcontextprotocol.io/specification/2026-07-28/basic#responses) (must, client)\n";
     assert!(shown.contains(expected), "{shown}");
     assert!(shown.contains("\n````json\n{\"jsonrpc\":\"2.0\",\"id\":7,"), "{shown}");
@@ -88,7 +88,7 @@ fn markdown_has_messages_in_fences_that_they_cannot_end() {
 
 #[test]
 fn junit_has_a_case_for_each_rule() {
-    let report = report(FAULTY);
+    let report = report(BROKEN);
     let xml = junit(&report);
     assert_balanced(&xml);
     assert_eq!(xml.matches("<testcase ").count(), report.judgements[0].rules.len());
@@ -102,7 +102,7 @@ fn junit_has_a_case_for_each_rule() {
 
 #[test]
 fn sarif_points_at_the_line_of_the_recording() {
-    let log: Value = serde_json::from_str(&sarif(&report(FAULTY)).unwrap()).unwrap();
+    let log: Value = serde_json::from_str(&sarif(&report(BROKEN)).unwrap()).unwrap();
     assert_eq!(log["version"], "2.1.0");
     let run = &log["runs"][0];
     let [result] = &run["results"].as_array().unwrap()[..] else { panic!("{run}") };

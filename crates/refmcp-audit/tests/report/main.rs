@@ -8,19 +8,19 @@ mod support;
 use refmcp_audit::recording::ReadError;
 use refmcp_audit::report::{Conclusion, Report, Reporter, RuleOutcome};
 use refmcp_audit::verdict::Role;
-use support::{FAULTY, FEATURES, GOOD, report};
+use support::{BROKEN, FEATURES, GOOD, report};
 
 #[test]
 fn a_broken_rule_says_what_where_and_how_often() {
-    let report = report(FAULTY);
+    let report = report(BROKEN);
     assert_eq!(report.conclusion, Conclusion::Broken);
     let (judgement, rule) = report.broken().next().unwrap();
     assert_eq!((judgement.client.as_str(), judgement.server.as_str()), ("tests 1", "scripted 2"));
     assert_eq!((rule.id.as_str(), rule.party, rule.broken), ("RPC-05", Role::Client, 2));
     assert!(rule.link.starts_with("https://modelcontextprotocol.io/specification/") && !rule.text.is_empty());
-    let [fault] = &*rule.faults else { panic!("{:?}", rule.faults) };
-    assert_eq!(fault.count, 2);
-    let evidence = fault.evidence.as_ref().unwrap();
+    let [violation] = &*rule.violations else { panic!("{:?}", rule.violations) };
+    assert_eq!(violation.count, 2);
+    let evidence = violation.evidence.as_ref().unwrap();
     assert_eq!((evidence.file.as_str(), evidence.line, evidence.event), ("session.jsonl", 8, 7));
     assert!(evidence.text.starts_with(r#"{"jsonrpc":"2.0","id":7,"#), "{evidence:?}");
 }
@@ -43,7 +43,7 @@ fn kept_not_exercised_and_not_judged_are_counted_apart() {
 #[test]
 fn a_report_can_be_about_one_party() {
     let mut reporter = Reporter::default();
-    reporter.read("session.jsonl", FAULTY.as_bytes()).unwrap();
+    reporter.read("session.jsonl", BROKEN.as_bytes()).unwrap();
     let (report, _) = reporter.finish(Some(Role::Server));
     assert!(report.judgements[0].rules.iter().all(|rule| rule.party == Role::Server));
     assert_eq!(report.conclusion, Conclusion::Kept);
@@ -104,31 +104,31 @@ fn input_requests_of_results_are_features_too() {
 fn several_recordings_are_judged_together() {
     let mut reporter = Reporter::default();
     reporter.read("good.jsonl", GOOD.as_bytes()).unwrap();
-    reporter.read("faulty.jsonl", FAULTY.as_bytes()).unwrap();
+    reporter.read("broken.jsonl", BROKEN.as_bytes()).unwrap();
     let (report, _) = reporter.finish(None);
     assert_eq!(report.recordings.len(), 2);
     // The same client and server, so one judgement.
     assert_eq!(report.judgements.len(), 1);
     let (_, rule) = report.broken().next().unwrap();
-    let evidence = rule.faults[0].evidence.as_ref().unwrap();
-    assert_eq!((evidence.file.as_str(), evidence.line, evidence.connection), ("faulty.jsonl", 8, 1));
+    let evidence = rule.violations[0].evidence.as_ref().unwrap();
+    assert_eq!((evidence.file.as_str(), evidence.line, evidence.connection), ("broken.jsonl", 8, 1));
     assert_eq!(evidence.event, report.recordings[0].events + 7);
 }
 
 #[test]
 fn a_recording_that_is_cut_off_is_judged_up_to_there() {
-    let cut = &FAULTY[..FAULTY.len() - 20];
+    let cut = &BROKEN[..BROKEN.len() - 20];
     let report = report(cut);
     assert!(report.recordings[0].cut_off);
     assert_eq!(report.conclusion, Conclusion::Broken);
     let mut reporter = Reporter::default();
-    let fault = reporter.read("x", "no recording\n".as_bytes()).unwrap_err();
-    assert!(matches!(fault, ReadError::Line { line: 1, .. }), "{fault}");
+    let violation = reporter.read("x", "no recording\n".as_bytes()).unwrap_err();
+    assert!(matches!(violation, ReadError::Line { line: 1, .. }), "{violation}");
 }
 
 #[test]
 fn reports_are_read_back_as_they_were_written() {
-    for recording in ["", GOOD, FAULTY] {
+    for recording in ["", GOOD, BROKEN] {
         let report = report(recording);
         let json = report.to_json().unwrap();
         assert_eq!(Report::from_json(&json).unwrap(), report);
@@ -143,7 +143,7 @@ fn reports_are_read_back_as_they_were_written() {
 
 #[test]
 fn a_hostile_report_is_refused_or_shown_as_what_it_is() {
-    let json = report(FAULTY).to_json().unwrap();
+    let json = report(BROKEN).to_json().unwrap();
     let link = "https://modelcontextprotocol.io/specification/2026-07-28/basic#responses";
     for (from, to) in
         [(link, "javascript:alert(1)"), (link, "https://x/\\\"><script>"), ("\"RPC-05\"", "\"RPC](x)\"")]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use refmcp_audit::report::html;
 
-use crate::support::{FAULTY, GOOD, assert_balanced, client, opened, report_and_excerpt};
+use crate::support::{BROKEN, GOOD, assert_balanced, client, opened, report_and_excerpt};
 
 fn page(recording: &str) -> String {
     let (report, excerpt) = report_and_excerpt(recording);
@@ -19,7 +19,7 @@ fn values<'a>(page: &'a str, attribute: &str) -> Vec<&'a str> {
 
 #[test]
 fn nothing_of_a_message_is_markup() {
-    let page = page(FAULTY);
+    let page = page(BROKEN);
     assert_balanced(&page);
     assert!(page.contains("&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;"), "{page}");
     for forbidden in
@@ -36,13 +36,13 @@ fn nothing_of_a_message_is_markup() {
 }
 
 #[test]
-fn a_fault_leads_to_its_message_and_back() {
-    let page = page(FAULTY);
+fn a_violation_leads_to_its_message_and_back() {
+    let page = page(BROKEN);
     let ids = values(&page, "id");
     let unique: HashSet<&str> = ids.iter().copied().collect();
     assert_eq!(unique.len(), ids.len(), "{ids:?}");
     let inner: Vec<&str> = values(&page, "href").into_iter().filter_map(|it| it.strip_prefix('#')).collect();
-    assert_eq!(inner, ["event-7", "fault-0-RPC-05-client-0"]);
+    assert_eq!(inner, ["event-7", "violation-0-RPC-05-client-0"]);
     assert!(inner.iter().all(|target| unique.contains(target)));
     let outer = values(&page, "href").into_iter().filter(|it| !it.starts_with('#'));
     // Rules of extensions are in their repositories.

@@ -61,7 +61,7 @@ pub(crate) const FEATURES: &str = concat!(
 );
 
 /// A session in which the client answers what was not asked, twice.
-pub(crate) const FAULTY: &str = concat!(
+pub(crate) const BROKEN: &str = concat!(
     r#"{"at":1000,"event":"opened","connection":1,"side":"server","transport":"stdio","peer":""}"#,
     "\n",
     r#"{"at":1001,"event":"message","connection":1,"direction":"received","message":{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"tests","version":"1"}}}}"#,

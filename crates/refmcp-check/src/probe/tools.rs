@@ -135,7 +135,7 @@ fn judge_output(cx: &mut Context, tool: &Value, id: &Value, answer: &Answer) {
     }
     let Ok(validator) = SchemaValidator::compile(schema) else { return };
     let tool = name(tool).unwrap_or_default();
-    let fault = match result.get("structuredContent") {
+    let violation = match result.get("structuredContent") {
         None => Some(format!("{tool} has an outputSchema, and its result no structuredContent")),
         Some(content) => match validator.validate(content) {
             Err(SchemaError::Invalid(why)) => {
@@ -145,7 +145,7 @@ fn judge_output(cx: &mut Context, tool: &Value, id: &Value, answer: &Answer) {
         },
     };
     let expected = "return structured content that matches outputSchema";
-    cx.check(&rule::TOOL_06, answer, fault.is_none(), || fault.clone().unwrap_or_default(), expected);
+    cx.check(&rule::TOOL_06, answer, violation.is_none(), || violation.clone().unwrap_or_default(), expected);
 }
 
 /// Calls a tool, and cancels the call if it takes too long. `None` where no header can repeat its arguments.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use refmcp_check::{Outcome, Report, Target};
+use refmcp_check::{CheckReport, Outcome, Target};
 use refmcp_client::http::HttpSettings;
 use refmcp_client::websocket::WebSocket;
 use refmcp_proto::revision::Revision;
@@ -10,7 +10,7 @@ use refmcp_proto::revision::Revision;
 use crate::servers::{InMemory, check, http, listen, reference};
 
 /// What is not clean, one line each.
-fn unclean(report: &Report) -> String {
+fn unclean(report: &CheckReport) -> String {
     let wrong = |outcome: &Outcome| matches!(outcome, Outcome::Broken(_) | Outcome::NotVerified(_));
     // The text of `get_weather` is for people: the founding example has it so.
     let results =
@@ -31,11 +31,11 @@ fn unclean(report: &Report) -> String {
         .collect()
 }
 
-fn assert_clean(report: &Report, revisions: usize) {
+fn assert_clean(report: &CheckReport, revisions: usize) {
     assert_eq!(unclean(report), "");
     assert_eq!(report.revisions.iter().count(), revisions, "{:?}", report.unsupported);
     assert!(report.is_verified());
-    assert_eq!(report.judgement().broken().filter(|it| it.is_violation()).count(), 0);
+    assert_eq!(report.judgement().broken().filter(|it| it.breaks_must()).count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

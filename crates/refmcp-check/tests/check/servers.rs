@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_check::{Checker, Options, Report, Target};
+use refmcp_check::{CheckReport, Checker, Options, Target};
 use refmcp_client::http::HttpSettings;
 use refmcp_client::memory::Memory;
 use refmcp_client::transport::{Connecting, Connector, MessageSink};
@@ -57,7 +57,7 @@ pub(crate) fn http(address: SocketAddr) -> Target {
     Target::http(&format!("http://{address}/mcp"), HttpSettings::default(), Vec::new()).unwrap()
 }
 
-pub(crate) async fn check(target: Target) -> Report {
+pub(crate) async fn check(target: Target) -> CheckReport {
     let mut options = Options::default();
     // Other tests keep the machine busy.
     options.timeout = Duration::from_secs(30);

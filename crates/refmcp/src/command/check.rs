@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use refmcp_check::{Baseline, CheckResult, Checker, Compared, Options, Outcome, Report};
+use refmcp_check::{Baseline, CheckReport, CheckResult, Checker, Compared, Options, Outcome};
 use refmcp_client::Revision;
 use serde_json::{Number, Value, json};
 
@@ -60,10 +60,10 @@ fn read_baseline(file: &Path) -> Result<Baseline> {
 }
 
 /// Only what the specification demands makes a check fail; the rest is told.
-fn reason(report: &Report, compared: Option<&Compared<'_>>, updated: bool) -> ExitReason {
+fn reason(report: &CheckReport, compared: Option<&Compared<'_>>, updated: bool) -> ExitReason {
     let failed = match compared {
-        Some(compared) => compared.new.iter().any(|it| it.is_violation()) || !compared.stale.is_empty(),
-        None => report.violations().next().is_some() && !updated,
+        Some(compared) => compared.new.iter().any(|it| it.breaks_must()) || !compared.stale.is_empty(),
+        None => report.broken_musts().next().is_some() && !updated,
     };
     match (report.is_verified(), failed) {
         (false, _) => ExitReason::NothingJudged,
@@ -73,7 +73,7 @@ fn reason(report: &Report, compared: Option<&Compared<'_>>, updated: bool) -> Ex
 }
 
 fn print(
-    report: &Report,
+    report: &CheckReport,
     compared: Option<&Compared<'_>>,
     options: &CheckOptions,
     shared: &SharedOptions,
@@ -85,7 +85,7 @@ fn print(
     })
 }
 
-fn as_json(report: &Report, compared: Option<&Compared<'_>>) -> Value {
+fn as_json(report: &CheckReport, compared: Option<&Compared<'_>>) -> Value {
     let results: Vec<Value> = report.results.iter().map(result_json).collect();
     let stale = compared.map(|compared| &compared.stale);
     let unsupported: serde_json::Map<String, Value> =
@@ -131,7 +131,7 @@ fn result_json(result: &CheckResult) -> Value {
 }
 
 /// The report for people: what is broken with its evidence, then what could not be found out, then the numbers.
-fn text(report: &Report, compared: Option<&Compared<'_>>, all: bool, paint: Paint) -> String {
+fn text(report: &CheckReport, compared: Option<&Compared<'_>>, all: bool, paint: Paint) -> String {
     let mut text = String::new();
     let is_known = |result: &CheckResult| {
         compared.is_some_and(|it| it.known.iter().any(|known| std::ptr::eq(*known, result)))
@@ -181,7 +181,7 @@ fn place(result: &CheckResult, revisions: &[&str], paint: Paint) -> String {
 fn finding(result: &CheckResult, revisions: &[&str], paint: Paint) -> String {
     let Some(finding) = result.finding() else { return String::new() };
     let level = result.rule.level.to_string();
-    let level = if result.is_violation() { paint.wrong(&level) } else { paint.careful(&level) };
+    let level = if result.breaks_must() { paint.wrong(&level) } else { paint.careful(&level) };
     let mut text = format!("{} {level}\n", place(result, revisions, paint));
     let lines = [
         ("server", &*finding.what),
@@ -200,10 +200,10 @@ fn finding(result: &CheckResult, revisions: &[&str], paint: Paint) -> String {
     text + "\n"
 }
 
-fn summary(report: &Report, compared: Option<&Compared<'_>>) -> String {
+fn summary(report: &CheckReport, compared: Option<&Compared<'_>>) -> String {
     let server = if report.server.is_empty() { &report.target } else { &report.server };
     let revisions: Vec<&str> = report.revisions.iter().map(Revision::as_str).collect();
-    let violations = report.violations().count();
+    let musts = report.broken_musts().count();
     let known = compared.map(|it| format!(", {} of them known", it.known.len())).unwrap_or_default();
     let kept = report.count(|it| *it == Outcome::Kept);
     let skipped = report.count(|it| matches!(it, Outcome::Skipped(_)));
@@ -214,7 +214,7 @@ fn summary(report: &Report, compared: Option<&Compared<'_>>) -> String {
         text += &format!(", {}", revisions.join(" "));
     }
     text += &format!(
-        "\n{kept} kept, {broken} broken ({violations} by must{known}), {skipped} skipped, {unverified} not verified\n"
+        "\n{kept} kept, {broken} broken ({musts} by must{known}), {skipped} skipped, {unverified} not verified\n"
     );
     if !report.is_verified() {
         text += "nothing could be verified\n";

@@ -39,7 +39,7 @@ pub(crate) fn run(options: &ReportOptions) -> Result<ExitReason> {
     write(options, |format, paint| rendered_difference(&difference, format, paint))?;
     Ok(match difference.conclusion {
         Conclusion::NothingJudged => ExitReason::NothingJudged,
-        _ if difference.has_new_violations() => ExitReason::RulesBroken,
+        _ if difference.has_new_broken_musts() => ExitReason::RulesBroken,
         _ => ExitReason::Done,
     })
 }

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::values::{Fault, items, request_capabilities, result_type, text, unless};
-use super::{Check, Findings};
+use super::values::{Violation, items, request_capabilities, result_type, text, unless};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Handshake, Request, State};
 use crate::auditor::message::Message;
 use crate::verdict::Role;
@@ -45,19 +45,19 @@ impl Check for Apps {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         match message.from {
-            Role::Client => self.client(message, state, findings),
+            Role::Client => self.client(message, state, verdicts),
             Role::Server => {
                 if let Some((request, result)) = message.result() {
-                    self.answered(request, result, findings);
+                    self.answered(request, result, verdicts);
                 } else if let Some((request, error)) = message.error() {
                     let is_missing =
                         matches!(error.get("code").and_then(Value::as_i64), Some(-32002 | -32602));
                     let uri = text(&request.params, "uri").filter(|_| request.method == "resources/read");
                     if is_missing && uri.is_some_and(|uri| self.is_app(uri)) {
                         let what = "the resourceUri of a tool cannot be read".to_owned();
-                        findings.judge(
+                        verdicts.judge(
                             &rule::APP_06,
                             Some((what, "serve the app under the URI that tools name")),
                         );
@@ -69,7 +69,7 @@ impl Check for Apps {
 }
 
 impl Apps {
-    fn client(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn client(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let own = message.request().and_then(|(_, params)| request_capabilities(params));
         let capabilities = own.unwrap_or(&state.client.capabilities);
         let declared = capabilities.get("extensions").and_then(|it| it.get(IDENTIFIER));
@@ -79,23 +79,23 @@ impl Apps {
             let types = items(declared, "mimeTypes");
             let what = "apps are declared without mimeTypes";
             let expected = "list the media types of apps in mimeTypes";
-            findings.judge(&rule::APP_01, unless(types.iter().any(Value::is_string), what, expected));
+            verdicts.judge(&rule::APP_01, unless(types.iter().any(Value::is_string), what, expected));
         }
         if let Some((method, _)) = message.request() {
             if method.starts_with("ui/") {
                 let what = "a method of apps, which is for hosts, is sent to the server".to_owned();
-                findings.judge(&rule::APP_53, Some((what, "answer the methods of views in the host")));
+                verdicts.judge(&rule::APP_53, Some((what, "answer the methods of views in the host")));
             } else if method == "tools/call" && declared.is_some() {
-                findings.judge(&rule::APP_53, None);
+                verdicts.judge(&rule::APP_53, None);
             }
         }
     }
 
-    fn answered(&mut self, request: &Request, result: &Value, findings: &mut Findings<'_>) {
+    fn answered(&mut self, request: &Request, result: &Value, verdicts: &mut VerdictWriter<'_>) {
         match &*request.method {
             "tools/list" => {
                 for tool in items(result, "tools") {
-                    self.judge_tool(tool, findings);
+                    self.judge_tool(tool, verdicts);
                 }
             }
             "tools/call" if result_type(result) == "complete" => {
@@ -105,17 +105,17 @@ impl Apps {
                     let has_content = !items(result, "content").is_empty();
                     let what = "a tool with an app returns no content";
                     let expected = "return content that is useful where apps are not shown";
-                    findings.judge(&rule::APP_09, unless(has_content, what, expected));
+                    verdicts.judge(&rule::APP_09, unless(has_content, what, expected));
                 }
             }
             "resources/read" if result_type(result) == "complete" => {
                 let uri = text(&request.params, "uri").unwrap_or_default();
                 if self.is_app(uri) {
-                    findings.judge(&rule::APP_06, None);
+                    verdicts.judge(&rule::APP_06, None);
                 }
                 if uri.starts_with("ui://") {
                     for contents in items(result, "contents") {
-                        judge_contents(contents, findings);
+                        judge_contents(contents, verdicts);
                     }
                 }
             }
@@ -123,27 +123,27 @@ impl Apps {
         }
     }
 
-    fn judge_tool(&mut self, tool: &Value, findings: &mut Findings<'_>) {
+    fn judge_tool(&mut self, tool: &Value, verdicts: &mut VerdictWriter<'_>) {
         let Some(meta) = tool.get("_meta") else { return };
         let nested = meta.get("ui");
         if meta.get("ui/resourceUri").is_some() || nested.is_some() {
             let is_nested = nested.is_some_and(|ui| ui.get("resourceUri").is_some())
                 || meta.get("ui/resourceUri").is_none();
             let what = "a tool that names its app in the older flat key alone";
-            findings.judge(&rule::APP_10, unless(is_nested, what, "put resourceUri into _meta.ui"));
+            verdicts.judge(&rule::APP_10, unless(is_nested, what, "put resourceUri into _meta.ui"));
         }
         let Some(ui) = nested else { return };
         if let Some(visibility) = ui.get("visibility") {
             let is_party = |it: &Value| matches!(it.as_str(), Some("model" | "app"));
             let is_known = visibility.as_array().is_some_and(|it| it.iter().all(is_party));
             let what = "visibility that has something else than model and app";
-            findings.judge(&rule::APP_08, unless(is_known, what, "list model, app or both"));
+            verdicts.judge(&rule::APP_08, unless(is_known, what, "list model, app or both"));
         }
         if let Some(uri) = ui.get("resourceUri") {
             let uri = uri.as_str().unwrap_or_default();
             let is_app = uri.starts_with("ui://");
             let what = "a tool whose resourceUri has another scheme than ui";
-            findings.judge(&rule::APP_03, unless(is_app, what, "serve apps under ui:// URIs"));
+            verdicts.judge(&rule::APP_03, unless(is_app, what, "serve apps under ui:// URIs"));
             let name = text(tool, "name").unwrap_or_default();
             self.bytes += name.len() + uri.len();
             if is_app && self.bytes <= MAX_BYTES {
@@ -157,21 +157,21 @@ impl Apps {
     }
 }
 
-fn judge_contents(contents: &Value, findings: &mut Findings<'_>) {
+fn judge_contents(contents: &Value, verdicts: &mut VerdictWriter<'_>) {
     let is_app = text(contents, "mimeType") == Some(MEDIA_TYPE);
     let what = "an app of another media type than apps have";
-    findings.judge(&rule::APP_04, unless(is_app, what, "set mimeType to text/html;profile=mcp-app"));
+    verdicts.judge(&rule::APP_04, unless(is_app, what, "set mimeType to text/html;profile=mcp-app"));
     if let Some(page) = text(contents, "text") {
         let what = "an app that is no HTML";
-        findings.judge(&rule::APP_05, unless(page.contains('<'), what, "send an HTML5 document"));
+        verdicts.judge(&rule::APP_05, unless(page.contains('<'), what, "send an HTML5 document"));
     }
     if let Some(policy) = contents.get("_meta").and_then(|meta| meta.get("ui")?.get("csp")) {
-        findings.judge(&rule::APP_11, policy_fault(policy));
+        verdicts.judge(&rule::APP_11, policy_violation(policy));
     }
 }
 
 /// A policy has four lists of origins.
-fn policy_fault(policy: &Value) -> Option<Fault> {
+fn policy_violation(policy: &Value) -> Option<Violation> {
     let is_origin = |origin: &Value| {
         let host = origin.as_str().and_then(|origin| origin.split_once("://")).map(|(_, host)| host);
         host.is_some_and(|host| {

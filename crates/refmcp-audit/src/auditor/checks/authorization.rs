@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use refmcp_proto::revision::Revision;
 use refmcp_proto::rule::{self, Rule};
 
-use super::{Check, Findings, fault_if};
+use super::{Check, VerdictWriter, violation_if};
 use crate::auditor::conversation::{State, Stream, header};
 use crate::auditor::message::Message;
 use crate::recording::{Event, EventKind, Header};
@@ -31,7 +31,7 @@ impl Check for Authorization {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, _: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, _: &mut VerdictWriter<'_>) {
         if let (Role::Client, Some((method, params)), true) =
             (message.from, message.request(), state.is_http())
         {
@@ -40,20 +40,20 @@ impl Check for Authorization {
         }
     }
 
-    fn event(&mut self, event: &Event, state: &State, findings: &mut Findings<'_>) {
+    fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
         match &event.kind {
             EventKind::Request { target, headers, .. } => {
                 let in_url = query_names(target).any(|name| name == "access_token");
                 if in_url || header(headers, "authorization").is_some() {
                     let expected = "send the token in the Authorization header of every request";
-                    let fault = fault_if(in_url, "the token is in the URL", expected);
-                    findings.judge(&rule::AUTH_15, fault);
+                    let violation = violation_if(in_url, "the token is in the URL", expected);
+                    verdicts.judge(&rule::AUTH_15, violation);
                 }
             }
             EventKind::Response { status, headers, .. } => {
                 let Some(stream) = state.stream(event.stream) else { return };
-                check_challenge(*status, headers, stream, state, findings);
-                self.check_access(event.stream, *status, stream, state, findings);
+                check_challenge(*status, headers, stream, state, verdicts);
+                self.check_access(event.stream, *status, stream, state, verdicts);
             }
             _ => {}
         }
@@ -75,7 +75,7 @@ impl Authorization {
         status: u16,
         stream: &Stream,
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let Some(at) = self.asked.iter().position(|(known, _)| *known == id) else { return };
         let (_, asked) = self.asked.swap_remove(at);
@@ -89,8 +89,9 @@ impl Authorization {
                 true => (&rule::HTTP_26, "a session id is taken instead of a token"),
                 false => (&rule::SEC_08, "a request without a token is served, which was refused before"),
             };
-            let fault = fault_if(is_let_in, what, "answer every request without a valid token with 401");
-            findings.judge_in(stream.revision.or(state.negotiated), rule, Role::Server, fault);
+            let violation =
+                violation_if(is_let_in, what, "answer every request without a valid token with 401");
+            verdicts.judge_in(stream.revision.or(state.negotiated), rule, Role::Server, violation);
         }
         if status == 401 && self.protected.len() < MAX_KEPT {
             self.protected.insert(asked);
@@ -104,7 +105,7 @@ fn check_challenge(
     headers: &[Header],
     stream: &Stream,
     state: &State,
-    findings: &mut Findings<'_>,
+    verdicts: &mut VerdictWriter<'_>,
 ) {
     let named = stream.header("mcp-protocol-version").and_then(|version| version.parse::<Revision>().ok());
     let revision = state.negotiated.or(named);
@@ -128,19 +129,19 @@ fn check_challenge(
             None => format!("a request without a token is answered with {status} and a challenge"),
         };
         let expected = "answer a missing or invalid token with 401, a missing scope with 403";
-        findings.judge(&rule::AUTH_02, fault_if(status != wanted, &what, expected));
+        verdicts.judge(&rule::AUTH_02, violation_if(status != wanted, &what, expected));
     }
     if status == 401 {
         let is_named = parameter(challenge, "resource_metadata").is_some();
-        let fault =
-            fault_if(!is_named, "the challenge of 401 names no resource_metadata", "name its URL there");
-        findings.judge_in(revision, &rule::AUTH_04, Role::Server, fault);
+        let violation =
+            violation_if(!is_named, "the challenge of 401 names no resource_metadata", "name its URL there");
+        verdicts.judge_in(revision, &rule::AUTH_04, Role::Server, violation);
     }
     if error == Some("insufficient_scope") {
         let is_named = parameter(challenge, "scope").is_some();
         let expected = "name all scopes that the operation needs in scope";
-        let fault = fault_if(!is_named, "a challenge for want of a scope names none", expected);
-        findings.judge_in(revision, &rule::AUTH_18, Role::Server, fault);
+        let violation = violation_if(!is_named, "a challenge for want of a scope names none", expected);
+        verdicts.judge_in(revision, &rule::AUTH_18, Role::Server, violation);
     }
 }
 

@@ -6,7 +6,7 @@ use refmcp_proto::revision::{BatchRule, Revision};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, Findings};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::State;
 use crate::auditor::message::{Body, Message};
 use crate::verdict::Role;
@@ -28,14 +28,14 @@ impl Check for Batches {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         match &message.body {
-            Body::Request { method: "initialize", params, .. } => opening(message, params, findings),
+            Body::Request { method: "initialize", params, .. } => opening(message, params, verdicts),
             // What answers a batch comes as one, also where a member of it was out of place.
             Body::Response { .. } if !message.in_batch || state.negotiated.is_some_and(accepts) => {}
             _ => {
                 if let Some(revision) = message.revision {
-                    alone(message.in_batch && !accepts(revision), findings);
+                    alone(message.in_batch && !accepts(revision), verdicts);
                 }
             }
         }
@@ -47,7 +47,7 @@ impl Check for Batches {
             {
                 self.waiting.insert((message.from, id.to_string()));
             }
-            Body::Response { id, result, .. } => self.answered(message, id, result.err(), findings),
+            Body::Response { id, result, .. } => self.answered(message, id, result.err(), verdicts),
             _ => {}
         }
     }
@@ -59,18 +59,18 @@ impl Batches {
         message: &Message<'_>,
         id: &Value,
         error: Option<&Value>,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let asker = message.from.peer();
         if self.waiting.remove(&(asker, id.to_string())) {
-            findings.judge(&rule::RPC_08, None);
+            verdicts.judge(&rule::RPC_08, None);
         } else if id.is_null()
             && error.is_some()
             && !message.in_batch
             && self.waiting.iter().any(|(from, _)| *from == asker)
         {
             let what = "a batch was refused as a whole".to_owned();
-            findings.judge(&rule::RPC_08, Some((what, "answer each request of a batch")));
+            verdicts.judge(&rule::RPC_08, Some((what, "answer each request of a batch")));
             self.waiting.retain(|(from, _)| *from != asker);
         }
     }
@@ -80,18 +80,18 @@ fn accepts(revision: Revision) -> bool {
     revision.rules().batches == BatchRule::Accepted
 }
 
-fn alone(broken: bool, findings: &mut Findings<'_>) {
-    let fault = || ("a batch where the revision has none".to_owned(), "send each message on its own");
-    findings.judge(&rule::RPC_10, broken.then(fault));
+fn alone(broken: bool, verdicts: &mut VerdictWriter<'_>) {
+    let violation = || ("a batch where the revision has none".to_owned(), "send each message on its own");
+    verdicts.judge(&rule::RPC_10, broken.then(violation));
 }
 
 /// What initialize requests decides whether there are batches, since nothing is agreed before.
-fn opening(message: &Message<'_>, params: &Value, findings: &mut Findings<'_>) {
+fn opening(message: &Message<'_>, params: &Value, verdicts: &mut VerdictWriter<'_>) {
     let requested = params.get("protocolVersion").and_then(Value::as_str).and_then(|it| it.parse().ok());
     if message.revision.or(requested).is_some_and(accepts) {
-        let fault = || ("initialize is in a batch".to_owned(), "send initialize as a message of its own");
-        findings.judge(&rule::RPC_09, message.in_batch.then(fault));
+        let violation = || ("initialize is in a batch".to_owned(), "send initialize as a message of its own");
+        verdicts.judge(&rule::RPC_09, message.in_batch.then(violation));
     } else {
-        alone(message.in_batch, findings);
+        alone(message.in_batch, verdicts);
     }
 }

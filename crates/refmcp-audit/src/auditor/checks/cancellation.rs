@@ -7,7 +7,7 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::id_set::IdSet;
-use super::{Check, Findings};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Request, State};
 use crate::auditor::message::{Body, Message};
 use crate::recording::{Event, EventKind};
@@ -50,7 +50,7 @@ impl Check for Cancellation {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         match &message.body {
             Body::Request { id, method, .. } => {
                 self.ids(message.from).insert(id);
@@ -62,35 +62,35 @@ impl Check for Cancellation {
                         self.initialize.truncate(MAX_OPENINGS);
                     }
 
-                    Some(Method::CancelTask) => findings.judge(&rule::CANC_03, None),
+                    Some(Method::CancelTask) => verdicts.judge(&rule::CANC_03, None),
                     _ => {}
                 }
             }
             Body::Notification { method, params }
                 if NotificationMethod::known(method) == Some(NotificationMethod::Cancelled) =>
             {
-                self.cancels(message, params.get("requestId"), state, findings);
+                self.cancels(message, params.get("requestId"), state, verdicts);
             }
             Body::Response { id, request: Some(request), result } => {
-                self.responds(message, id, request, *result, state, findings);
+                self.responds(message, id, request, *result, state, verdicts);
             }
             _ => {}
         }
     }
 
-    fn event(&mut self, event: &Event, state: &State, findings: &mut Findings<'_>) {
+    fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
         // The reader of a stream has left before the response.
         if let EventKind::Ended { direction } = event.kind
             && state.sender(direction) == Role::Client
             && state.unanswered(Role::Client).any(|(_, it)| it.stream == event.stream && it.is_stateless())
         {
-            findings.judge_party(&rule::CANC_04, Role::Client, None);
+            verdicts.judge_party(&rule::CANC_04, Role::Client, None);
         }
     }
 
-    fn finished(&mut self, _: &State, findings: &mut Findings<'_>) {
+    fn finished(&mut self, _: &State, verdicts: &mut VerdictWriter<'_>) {
         for (from, _) in self.cancelled.keys() {
-            findings.judge_party(&rule::CANC_02, from.peer(), None);
+            verdicts.judge_party(&rule::CANC_02, from.peer(), None);
         }
     }
 }
@@ -108,38 +108,38 @@ impl Cancellation {
         message: &Message<'_>,
         id: Option<&Value>,
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let from = message.from;
         let id = id.filter(|id| id.is_string() || id.is_number());
         if message.is_stateless() {
             return match from {
-                Role::Client => self.cancels_stateless(id, message.at, state, findings),
-                Role::Server => self.ends_subscription(id, state, findings),
+                Role::Client => self.cancels_stateless(id, message.at, state, verdicts),
+                Role::Server => self.ends_subscription(id, state, verdicts),
             };
         }
         let Some(id) = id else {
             let what = "notifications/cancelled without requestId".to_owned();
-            return findings.judge(&rule::CANC_01, Some((what, OWN)));
+            return verdicts.judge(&rule::CANC_01, Some((what, OWN)));
         };
         let text = id.to_string();
         if from == Role::Client && self.initialize.contains(&text) {
             let what = "initialize was cancelled".to_owned();
-            return findings.judge(&rule::LIFE_11, Some((what, "end the connection instead")));
+            return verdicts.judge(&rule::LIFE_11, Some((what, "end the connection instead")));
         }
-        findings.judge(&rule::LIFE_11, None);
+        verdicts.judge(&rule::LIFE_11, None);
         let unknown = if state.request(from, None, id).is_some() {
-            findings.judge(&rule::CANC_01, None);
+            verdicts.judge(&rule::CANC_01, None);
             return self.remember(from, text, message.at);
         } else if let Some(answered) = self.answered.iter().rfind(|it| it.from == from && it.id == text) {
             if answered.is_task {
                 let what = "notifications/cancelled for a request that has become a task".to_owned();
-                return findings.judge(&rule::CANC_03, Some((what, "cancel the task by tasks/cancel")));
+                return verdicts.judge(&rule::CANC_03, Some((what, "cancel the task by tasks/cancel")));
             }
             let late = state.surely_knew(from, answered.at, message.at);
             return if late {
                 let what = format!("request {id} was cancelled after its response");
-                findings.judge(&rule::CANC_01, Some((what, OWN)));
+                verdicts.judge(&rule::CANC_01, Some((what, OWN)));
             };
         } else {
             state.is_whole() && !state.is_overfull && self.ids(from).lacks(id)
@@ -150,16 +150,22 @@ impl Cancellation {
                 true => format!("request {id} of the other side was cancelled"),
                 false => format!("request {id} was cancelled, which was never sent"),
             };
-            findings.judge(&rule::CANC_01, Some((what, OWN)));
+            verdicts.judge(&rule::CANC_01, Some((what, OWN)));
         }
     }
 
     /// Without sessions, over HTTP the closed stream cancels.
-    fn cancels_stateless(&mut self, id: Option<&Value>, at: u64, state: &State, findings: &mut Findings<'_>) {
+    fn cancels_stateless(
+        &mut self,
+        id: Option<&Value>,
+        at: u64,
+        state: &State,
+        verdicts: &mut VerdictWriter<'_>,
+    ) {
         let what = match id {
             _ if state.is_http() => {
                 let what = "notifications/cancelled over HTTP".to_owned();
-                return findings.judge(&rule::CANC_04, Some((what, "close the stream of the request")));
+                return verdicts.judge(&rule::CANC_04, Some((what, "close the stream of the request")));
             }
             None => Some("notifications/cancelled without requestId".to_owned()),
             Some(id) if state.request(Role::Client, None, id).is_some() => None,
@@ -171,24 +177,24 @@ impl Cancellation {
         if let (None, Some(id)) = (&what, id) {
             self.remember(Role::Client, id.to_string(), at);
         }
-        findings.judge(&rule::CANC_04, what.map(|what| (what, OWN)));
+        verdicts.judge(&rule::CANC_04, what.map(|what| (what, OWN)));
     }
 
     /// Without sessions, a server cancels subscriptions alone.
-    fn ends_subscription(&self, id: Option<&Value>, state: &State, findings: &mut Findings<'_>) {
+    fn ends_subscription(&self, id: Option<&Value>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let is_listen = |request: &Request| Method::known(&request.method) == Some(Method::Listen);
         let text = id.map(Value::to_string);
         let open = state
             .unanswered(Role::Client)
             .any(|(id, request)| Some(id) == text.as_deref() && is_listen(request));
         let ended = self.answered.iter().any(|it| it.is_subscription && Some(&it.id) == text.as_ref());
-        let fault = || {
+        let violation = || {
             (
                 "the server cancels what is no subscription".to_owned(),
                 "answer the request, with an error if need be",
             )
         };
-        findings.judge(&rule::CANC_05, (!open && !ended).then(fault));
+        verdicts.judge(&rule::CANC_05, (!open && !ended).then(violation));
     }
 
     fn responds(
@@ -198,7 +204,7 @@ impl Cancellation {
         request: &Request,
         result: Result<&Value, &Value>,
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let method = Method::known(&request.method);
         let id = id.to_string();
@@ -207,7 +213,7 @@ impl Cancellation {
             && method != Some(Method::Initialize)
         {
             let what = format!("{} was answered although it was cancelled", request.method);
-            findings.judge(&rule::CANC_02, Some((what, "stop a cancelled request and send no response")));
+            verdicts.judge(&rule::CANC_02, Some((what, "stop a cancelled request and send no response")));
         }
         let is_task = result.is_ok_and(|result| {
             result.get("task").is_some_and(|task| task.get("taskId").is_some())

@@ -4,7 +4,7 @@ use refmcp_proto::revision::{Method, NotificationMethod, Revision, Rules, Server
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, Findings};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::State;
 use crate::auditor::message::{Body, Message};
 use crate::verdict::Role;
@@ -23,13 +23,13 @@ impl Check for Capabilities {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let (method, is_request) = match message.body {
             Body::Request { method, .. } => (method, true),
             Body::Notification { method, .. } => (method, false),
             Body::Response { .. } => return,
         };
-        let Some(revision) = message.revision else { return misnamed(message, method, findings) };
+        let Some(revision) = message.revision else { return misnamed(message, method, verdicts) };
         let rules = revision.rules();
         let judged = if is_request {
             match message.from {
@@ -40,18 +40,18 @@ impl Check for Capabilities {
             notification(method, message, rules)
         };
         match judged {
-            Some(fault) => findings.judge(rule_of(revision), fault),
-            None if !is_request => misnamed(message, method, findings),
+            Some(violation) => verdicts.judge(rule_of(revision), violation),
+            None if !is_request => misnamed(message, method, verdicts),
             None => {}
         }
     }
 }
 
 /// What is wrong, and what to do instead.
-type Fault = (String, &'static str);
+type Violation = (String, &'static str);
 
 /// That a rule was kept, or how it was broken; none where the situation did not arise.
-type Judged = Option<Option<Fault>>;
+type Judged = Option<Option<Violation>>;
 
 /// The rule of the revision about what may be sent.
 fn rule_of(revision: Revision) -> &'static Rule {
@@ -67,7 +67,7 @@ fn of_other_side(method: &str) -> Judged {
     Some(Some((format!("{method}, which only the other side sends"), "send what your side may send")))
 }
 
-fn undeclared(method: &str, capability: &str) -> Fault {
+fn undeclared(method: &str, capability: &str) -> Violation {
     let what = format!("{method} without the capability {capability} of the receiver");
     (what, "use only what the other side has declared")
 }
@@ -151,7 +151,7 @@ fn named(path: &str) -> String {
 }
 
 /// A notification without its prefix or with another, or of another protocol.
-fn misnamed(message: &Message<'_>, method: &str, findings: &mut Findings<'_>) {
+fn misnamed(message: &Message<'_>, method: &str, verdicts: &mut VerdictWriter<'_>) {
     if !matches!(message.body, Body::Notification { .. }) {
         return;
     }
@@ -170,5 +170,5 @@ fn misnamed(message: &Message<'_>, method: &str, findings: &mut Findings<'_>) {
         _ => by_revision,
     };
     let what = format!("{method}, which is no notification of the protocol");
-    findings.judge(rule, Some((what, &expected)));
+    verdicts.judge(rule, Some((what, &expected)));
 }

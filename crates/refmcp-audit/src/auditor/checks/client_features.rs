@@ -5,7 +5,7 @@ use refmcp_proto::rule::{self, Rule};
 
 use super::elicitation::{self, Elicitation};
 use super::input::{Input, Inputs};
-use super::{Check, Findings, roots, sampling};
+use super::{Check, VerdictWriter, roots, sampling};
 use crate::auditor::conversation::State;
 use crate::auditor::message::Message;
 use crate::verdict::Role;
@@ -41,32 +41,32 @@ impl Check for ClientFeatures {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         if let Some(("notifications/roots/list_changed", _)) = message.notification()
             && message.from == Role::Client
         {
-            roots::changed(state, findings);
+            roots::changed(state, verdicts);
         }
         let Some(rules) = message.revision.map(Revision::rules) else { return };
         let elicits = rules.elicitation != ElicitationKind::Unknown;
         if elicits {
-            self.elicitation.message(message, state, rules, findings);
+            self.elicitation.message(message, state, rules, verdicts);
         }
         for input in self.inputs.see(message, state) {
             match input {
                 Input::Wanted { method, params, capabilities } => match &*method {
                     "sampling/createMessage" => {
-                        sampling::wanted(&params, capabilities.as_ref(), rules, findings);
+                        sampling::wanted(&params, capabilities.as_ref(), rules, verdicts);
                     }
                     "elicitation/create" if elicits => {
-                        self.elicitation.wanted(&params, capabilities.as_ref(), rules, findings);
+                        self.elicitation.wanted(&params, capabilities.as_ref(), rules, verdicts);
                     }
                     _ => {}
                 },
                 Input::Given { method, params, result } => match &*method {
-                    "roots/list" => roots::given(&result, findings),
-                    "sampling/createMessage" => sampling::given(&result, rules, findings),
-                    "elicitation/create" if elicits => elicitation::given(&params, &result, findings),
+                    "roots/list" => roots::given(&result, verdicts),
+                    "sampling/createMessage" => sampling::given(&result, rules, verdicts),
+                    "elicitation/create" if elicits => elicitation::given(&params, &result, verdicts),
                     _ => {}
                 },
             }

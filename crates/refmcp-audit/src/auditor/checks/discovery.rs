@@ -6,7 +6,7 @@ use refmcp_proto::revision::{Method, Revision};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, Findings};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Request, State, shows_stateless};
 use crate::auditor::message::{Body, Message};
 use crate::verdict::Role;
@@ -30,14 +30,14 @@ impl Check for Discovery {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         match (message.from, &message.body) {
-            (Role::Client, Body::Request { params, .. }) => self.retries(message, params, state, findings),
+            (Role::Client, Body::Request { params, .. }) => self.retries(message, params, state, verdicts),
             (Role::Server, Body::Response { request: Some(request), result, .. }) => {
                 if Method::known(&request.method) == Some(Method::Initialize) && !request.is_stateless() {
-                    refuses_session(request, result, state, findings);
+                    refuses_session(request, result, state, verdicts);
                 } else if state.serves_stateless || shows_stateless(result) {
-                    self.serves(message, request, result, state, findings);
+                    self.serves(message, request, result, state, verdicts);
                 }
             }
             _ => {}
@@ -47,14 +47,20 @@ impl Check for Discovery {
 
 impl Discovery {
     /// Whether a request names a revision that was refused before.
-    fn retries(&mut self, message: &Message<'_>, params: &Value, state: &State, findings: &mut Findings<'_>) {
+    fn retries(
+        &mut self,
+        message: &Message<'_>,
+        params: &Value,
+        state: &State,
+        verdicts: &mut VerdictWriter<'_>,
+    ) {
         let Some(version) = version_of(params).filter(|_| !self.refused.is_empty()) else { return };
         let refused = self.refused.iter().find(|(refused, _)| refused == version);
         match refused {
-            None => findings.judge(&rule::STATE_08, None),
+            None => verdicts.judge(&rule::STATE_08, None),
             Some((_, at)) if state.surely_knew(Role::Client, *at, message.at) && state.is_whole() => {
                 let what = "a request names a revision that the server has refused".to_owned();
-                findings
+                verdicts
                     .judge(&rule::STATE_08, Some((what, "use one of data.supported of -32022, or give up")));
             }
             Some(_) => {}
@@ -68,7 +74,7 @@ impl Discovery {
         request: &Request,
         result: &Result<&Value, &Value>,
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let Some(version) = version_of(&request.params) else { return };
         let listed = self.supported.as_ref().map(|listed| listed.iter().any(|known| known == version));
@@ -77,21 +83,26 @@ impl Discovery {
                 if self.refused.len() < MAX_REFUSED && version.len() <= MAX_VERSION {
                     self.refused.push((version.to_owned(), message.at));
                 }
-                refuses_revision(version, error, listed, findings);
+                refuses_revision(version, error, listed, verdicts);
             }
             Ok(_) if listed == Some(false) => {
                 let what = "a revision is served that server/discover does not list".to_owned();
-                findings.judge(&rule::STATE_07, Some((what, "refuse it with -32022")));
+                verdicts.judge(&rule::STATE_07, Some((what, "refuse it with -32022")));
             }
             _ => {}
         }
         if Method::known(&request.method) == Some(Method::Discover) {
-            self.discovers(result, state, findings);
+            self.discovers(result, state, verdicts);
         }
     }
 
-    fn discovers(&mut self, result: &Result<&Value, &Value>, state: &State, findings: &mut Findings<'_>) {
-        let fault = match result {
+    fn discovers(
+        &mut self,
+        result: &Result<&Value, &Value>,
+        state: &State,
+        verdicts: &mut VerdictWriter<'_>,
+    ) {
+        let violation = match result {
             Ok(result) => {
                 let versions = result.get("supportedVersions").and_then(Value::as_array);
                 let texts: Option<Vec<String>> =
@@ -113,7 +124,7 @@ impl Discovery {
             },
         };
         let expected = "answer server/discover with supportedVersions and capabilities";
-        findings.judge(&rule::STATE_09, fault.map(|what| (what.to_owned(), expected)));
+        verdicts.judge(&rule::STATE_09, violation.map(|what| (what.to_owned(), expected)));
     }
 }
 
@@ -121,7 +132,7 @@ fn version_of(params: &Value) -> Option<&str> {
     params.get("_meta")?.get(keys::PROTOCOL_VERSION)?.as_str()
 }
 
-fn refuses_revision(version: &str, error: &Value, listed: Option<bool>, findings: &mut Findings<'_>) {
+fn refuses_revision(version: &str, error: &Value, listed: Option<bool>, verdicts: &mut VerdictWriter<'_>) {
     let data = |name| error.get("data").and_then(|data| data.get(name));
     let supported = data("supported").and_then(Value::as_array);
     let what = if listed == Some(true) {
@@ -134,7 +145,7 @@ fn refuses_revision(version: &str, error: &Value, listed: Option<bool>, findings
         None
     };
     let expected = "send data.supported with the revisions that are served, and data.requested as it came";
-    findings.judge(&rule::STATE_07, what.map(|what| (what.to_owned(), expected)));
+    verdicts.judge(&rule::STATE_07, what.map(|what| (what.to_owned(), expected)));
 }
 
 /// A server without sessions that is asked for one.
@@ -142,7 +153,7 @@ fn refuses_session(
     request: &Request,
     result: &Result<&Value, &Value>,
     state: &State,
-    findings: &mut Findings<'_>,
+    verdicts: &mut VerdictWriter<'_>,
 ) {
     let requested = request.params.get("protocolVersion").and_then(Value::as_str);
     let is_right = requested.is_some_and(|it| it.parse::<Revision>().is_ok())
@@ -154,12 +165,12 @@ fn refuses_session(
         let names = Revision::ALL
             .into_iter()
             .any(|revision| Some(revision.as_str()) != requested && text.contains(revision.as_str()));
-        let fault = || {
+        let violation = || {
             (
                 "initialize was refused without the supported revisions".to_owned(),
                 "name the supported revisions in the error",
             )
         };
-        findings.judge(&rule::STATE_15, (!names).then(fault));
+        verdicts.judge(&rule::STATE_15, (!names).then(violation));
     }
 }

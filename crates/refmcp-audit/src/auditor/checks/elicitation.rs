@@ -7,8 +7,8 @@ use refmcp_proto::rule;
 use refmcp_proto::schema::{SchemaError, SchemaValidator};
 use serde_json::{Map, Value};
 
-use super::Findings;
-use super::values::{Fault, items, request_capabilities, text, unless};
+use super::VerdictWriter;
+use super::values::{Violation, items, request_capabilities, text, unless};
 use crate::auditor::conversation::{Handshake, State, declares};
 use crate::auditor::message::Message;
 use crate::verdict::Role;
@@ -34,20 +34,20 @@ impl Elicitation {
         message: &Message<'_>,
         state: &State,
         rules: &Rules,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         if message.from == Role::Client {
-            self.judge_declaration(message, state, rules, findings);
+            self.judge_declaration(message, state, rules, verdicts);
         }
         if let Some((_, error)) = message.error().filter(|_| rules.url_elicitation == UrlElicitation::WithId)
         {
-            self.judge_error(error, findings);
+            self.judge_error(error, verdicts);
         }
         if let Some(("notifications/elicitation/complete", params)) = message.notification() {
             let is_known = text(params, "elicitationId").is_some_and(|id| self.ids.contains(id));
             if is_known || (state.handshake > Handshake::None && !self.incomplete) {
                 let what = "the completion of an elicitation that was not requested";
-                findings
+                verdicts
                     .judge(&rule::ELIC_13, unless(is_known, what, "send the elicitationId of the request"));
             }
         }
@@ -59,13 +59,13 @@ impl Elicitation {
         params: &Value,
         capabilities: Option<&Value>,
         rules: &Rules,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
-        judge_mode(params, capabilities, findings);
+        judge_mode(params, capabilities, verdicts);
         if is_url(params) {
-            self.judge_url(params, rules, findings);
+            self.judge_url(params, rules, verdicts);
         } else {
-            judge_form(params.get("requestedSchema"), rules, findings);
+            judge_form(params.get("requestedSchema"), rules, verdicts);
         }
     }
 
@@ -75,7 +75,7 @@ impl Elicitation {
         message: &Message<'_>,
         state: &State,
         rules: &Rules,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let capabilities = match message.request() {
             Some((_, params)) if request_capabilities(params).is_some() => request_capabilities(params),
@@ -94,19 +94,19 @@ impl Elicitation {
         });
         let what = "a declaration of elicitation without its modes";
         let expected = "declare elicitation with form, url or both, or as an empty object for forms";
-        findings.judge(&rule::ELIC_01, unless(has_modes, what, expected));
+        verdicts.judge(&rule::ELIC_01, unless(has_modes, what, expected));
     }
 
-    fn judge_url(&mut self, params: &Value, rules: &Rules, findings: &mut Findings<'_>) {
+    fn judge_url(&mut self, params: &Value, rules: &Rules, verdicts: &mut VerdictWriter<'_>) {
         if rules.url_elicitation == UrlElicitation::WithId {
             let id = text(params, "elicitationId");
             let what = "a URL elicitation without an elicitationId";
-            findings.judge(&rule::ELIC_13, unless(id.is_some(), what, "give it an elicitationId"));
+            verdicts.judge(&rule::ELIC_13, unless(id.is_some(), what, "give it an elicitationId"));
             self.remember(id);
         }
     }
 
-    fn judge_error(&mut self, error: &Value, findings: &mut Findings<'_>) {
+    fn judge_error(&mut self, error: &Value, verdicts: &mut VerdictWriter<'_>) {
         if error.get("code").and_then(Value::as_i64) != Some(-32042) {
             return;
         }
@@ -116,7 +116,7 @@ impl Elicitation {
         let are_whole = !elicitations.is_empty() && elicitations.iter().all(is_whole);
         let what = "an error -32042 whose data does not list URL elicitations with their ids";
         let expected = "list the URLs in data.elicitations, each with mode, url, message and elicitationId";
-        findings.judge(&rule::ELIC_14, unless(are_whole, what, expected));
+        verdicts.judge(&rule::ELIC_14, unless(are_whole, what, expected));
         for elicitation in elicitations {
             self.remember(text(elicitation, "elicitationId"));
         }
@@ -137,7 +137,7 @@ fn is_url(params: &Value) -> bool {
     text(params, "mode") == Some("url")
 }
 
-fn judge_mode(params: &Value, capabilities: Option<&Value>, findings: &mut Findings<'_>) {
+fn judge_mode(params: &Value, capabilities: Option<&Value>, verdicts: &mut VerdictWriter<'_>) {
     // A client that asks its user nothing is asked nothing by other rules.
     let Some(declared) = capabilities.and_then(|it| it.get("elicitation")).filter(|it| it.is_object()) else {
         return;
@@ -149,26 +149,26 @@ fn judge_mode(params: &Value, capabilities: Option<&Value>, findings: &mut Findi
         declares(declared, &["form"]) || !declares(declared, &["url"])
     };
     let what = "an elicitation in a mode that the client does not declare";
-    findings.judge(&rule::ELIC_02, unless(is_declared, what, "use the modes that the client declares"));
+    verdicts.judge(&rule::ELIC_02, unless(is_declared, what, "use the modes that the client declares"));
 }
 
-fn judge_form(schema: Option<&Value>, rules: &Rules, findings: &mut Findings<'_>) {
+fn judge_form(schema: Option<&Value>, rules: &Rules, verdicts: &mut VerdictWriter<'_>) {
     let fields = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     let Some(fields) = fields.filter(|_| schema.is_some_and(|it| text(it, "type") == Some("object"))) else {
         let what = "a requestedSchema that is no object with properties".to_owned();
-        findings.judge(&rule::ELIC_04, Some((what, "describe the form as type object with its properties")));
+        verdicts.judge(&rule::ELIC_04, Some((what, "describe the form as type object with its properties")));
         return;
     };
     let is_plain = rules.elicitation == Kind::PlainForms;
     let choice_rule = if is_plain { &rule::ELIC_05 } else { &rule::ELIC_06 };
-    findings.judge(&rule::ELIC_04, fields.values().find_map(flatness_fault));
+    verdicts.judge(&rule::ELIC_04, fields.values().find_map(flatness_violation));
     let is_choice = |field: &&Value| {
         ["enum", "oneOf", "default"].iter().any(|it| field.get(it).is_some()) || is_list(field)
     };
     let mut choices = fields.values().filter(is_choice).peekable();
     if choices.peek().is_some() {
-        let fault = if is_plain { plain_choice_fault } else { choice_fault };
-        findings.judge(choice_rule, choices.find_map(fault));
+        let violation = if is_plain { plain_choice_violation } else { choice_violation };
+        verdicts.judge(choice_rule, choices.find_map(violation));
     }
 }
 
@@ -177,7 +177,7 @@ fn is_list(field: &Value) -> bool {
 }
 
 /// What makes a form more than a flat list of fields.
-fn flatness_fault(field: &Value) -> Option<Fault> {
+fn flatness_violation(field: &Value) -> Option<Violation> {
     let expected = "ask for strings, numbers, booleans and choices alone";
     match text(field, "type") {
         Some("string") => {
@@ -191,7 +191,7 @@ fn flatness_fault(field: &Value) -> Option<Fault> {
 }
 
 /// Plain forms have one kind of choice. Their schema names defaults of booleans alone, and forbids no others.
-fn plain_choice_fault(field: &Value) -> Option<Fault> {
+fn plain_choice_violation(field: &Value) -> Option<Violation> {
     if is_list(field) || field.get("oneOf").is_some() {
         let what = "a choice of several values or with titles, which the revision does not have".to_owned();
         return Some((what, "list the values in enum, and their names in enumNames"));
@@ -199,7 +199,7 @@ fn plain_choice_fault(field: &Value) -> Option<Fault> {
     None
 }
 
-fn choice_fault(field: &Value) -> Option<Fault> {
+fn choice_violation(field: &Value) -> Option<Violation> {
     let are_titled = |choices: &[Value]| choices.iter().all(|choice| text(choice, "const").is_some());
     let is_known = if is_list(field) {
         let values = field.get("items").unwrap_or(&Value::Null);
@@ -213,7 +213,7 @@ fn choice_fault(field: &Value) -> Option<Fault> {
 }
 
 /// A client answers for its user.
-pub(super) fn given(params: &Value, result: &Value, findings: &mut Findings<'_>) {
+pub(super) fn given(params: &Value, result: &Value, verdicts: &mut VerdictWriter<'_>) {
     let action = text(result, "action").unwrap_or_default();
     let content = result.get("content");
     let is_form = !is_url(params);
@@ -226,7 +226,7 @@ pub(super) fn given(params: &Value, result: &Value, findings: &mut Findings<'_>)
         _ => Some("an action that is neither accept, decline nor cancel"),
     };
     let expected = "answer with accept, decline or cancel, and with content where a form is accepted";
-    findings.judge(&rule::ELIC_08, what.map(|what| (what.to_owned(), expected)));
+    verdicts.judge(&rule::ELIC_08, what.map(|what| (what.to_owned(), expected)));
     let Some(Value::Object(schema)) = params.get("requestedSchema").filter(|_| is_form && action == "accept")
     else {
         return;
@@ -234,10 +234,10 @@ pub(super) fn given(params: &Value, result: &Value, findings: &mut Findings<'_>)
     let empty = Value::Object(Map::new());
     let Ok(validator) = SchemaValidator::compile(schema) else { return };
     match validator.validate(content.unwrap_or(&empty)) {
-        Ok(()) => findings.judge(&rule::ELIC_16, None),
+        Ok(()) => verdicts.judge(&rule::ELIC_16, None),
         Err(SchemaError::Invalid(_)) => {
             let what = "accepted content that does not fit the requested schema".to_owned();
-            findings.judge(&rule::ELIC_16, Some((what, "check what the user entered before it is sent")));
+            verdicts.judge(&rule::ELIC_16, Some((what, "check what the user entered before it is sent")));
         }
         Err(SchemaError::TooMuchWork(_)) => {}
     }

@@ -5,7 +5,7 @@ use refmcp_proto::rule::{self, Rule};
 use refmcp_transport::observer::Side;
 use serde_json::Value;
 
-use super::{Check, Findings, meta};
+use super::{Check, VerdictWriter, meta};
 use crate::auditor::conversation::{Handshake, State};
 use crate::auditor::message::{Body, Message};
 use crate::verdict::{Evidence, Role};
@@ -39,7 +39,7 @@ impl Check for HandshakeOrder {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         if message.is_stateless() {
             return;
         }
@@ -48,33 +48,33 @@ impl Check for HandshakeOrder {
                 if state.is_http() {
                     *self = Self::default();
                 }
-                opens(params, state, findings);
+                opens(params, state, verdicts);
             }
             (Role::Client, Body::Request { method, params, .. }) => {
-                self.requests(message, method, params, state, findings);
+                self.requests(message, method, params, state, verdicts);
             }
             (Role::Client, Body::Notification { method: "notifications/initialized", .. }) => {
-                self.confirms(state, findings);
+                self.confirms(state, verdicts);
             }
             (Role::Server, Body::Response { request: Some(request), result: Ok(result), .. })
                 if request.method == "initialize" && state.handshake == Handshake::Requested =>
             {
                 if !self.client_is_early {
-                    findings.judge_party(&rule::LIFE_03, Role::Client, None);
+                    verdicts.judge_party(&rule::LIFE_03, Role::Client, None);
                 }
-                agrees(result, findings);
+                agrees(result, verdicts);
             }
             (Role::Server, Body::Request { method, .. } | Body::Notification { method, .. }) => {
-                self.server_sends(method, state, findings);
+                self.server_sends(method, state, verdicts);
             }
             _ => {}
         }
     }
 
-    fn finished(&mut self, _: &State, findings: &mut Findings<'_>) {
+    fn finished(&mut self, _: &State, verdicts: &mut VerdictWriter<'_>) {
         if let Some(evidence) = self.unconfirmed.take().filter(|_| !self.confirmed) {
             let what = "requests, and no notifications/initialized".to_owned();
-            findings.break_earlier(&rule::LIFE_02, Role::Client, (what, CONFIRM), evidence);
+            verdicts.break_earlier(&rule::LIFE_02, Role::Client, (what, CONFIRM), evidence);
         }
     }
 }
@@ -87,7 +87,7 @@ impl HandshakeOrder {
         method: &str,
         params: &Value,
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let is_notification = NotificationMethod::known(method).is_some();
         if Method::known(method) == Some(Method::Ping) || is_notification || !state.is_whole() {
@@ -99,12 +99,12 @@ impl HandshakeOrder {
             Handshake::None if !meta::is_stateless(message, method, params.get("_meta"), state) => {
                 self.client_is_early = true;
                 let what = format!("{method} before initialize");
-                findings.judge(&rule::LIFE_01, Some((what, "open the session with initialize first")));
+                verdicts.judge(&rule::LIFE_01, Some((what, "open the session with initialize first")));
             }
             Handshake::Requested => {
                 self.client_is_early = true;
                 let what = format!("{method} before initialize was answered");
-                findings.judge(&rule::LIFE_03, Some((what, "wait for the result of initialize")));
+                verdicts.judge(&rule::LIFE_03, Some((what, "wait for the result of initialize")));
             }
             Handshake::Answered if !self.confirmed => {
                 self.client_is_early = true;
@@ -115,14 +115,14 @@ impl HandshakeOrder {
                     self.unconfirmed.get_or_insert(Evidence { at, stream, text, ..Evidence::default() });
                 } else {
                     let what = format!("{method} before notifications/initialized");
-                    findings.judge(&rule::LIFE_02, Some((what, CONFIRM)));
+                    verdicts.judge(&rule::LIFE_02, Some((what, CONFIRM)));
                 }
             }
             _ => {}
         }
     }
 
-    fn confirms(&mut self, state: &State, findings: &mut Findings<'_>) {
+    fn confirms(&mut self, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let what = match state.handshake {
             _ if !state.is_whole() => return,
             _ if self.confirmed => Some("notifications/initialized a second time"),
@@ -132,14 +132,14 @@ impl HandshakeOrder {
                 Some("notifications/initialized before initialize was answered")
             }
         };
-        findings.judge(&rule::LIFE_02, what.map(|what| (what.to_owned(), CONFIRM)));
+        verdicts.judge(&rule::LIFE_02, what.map(|what| (what.to_owned(), CONFIRM)));
         if what.is_none() && !self.server_is_early {
-            findings.judge_party(&rule::LIFE_04, Role::Server, None);
+            verdicts.judge_party(&rule::LIFE_04, Role::Server, None);
         }
         self.confirmed = true;
     }
 
-    fn server_sends(&mut self, method: &str, state: &State, findings: &mut Findings<'_>) {
+    fn server_sends(&mut self, method: &str, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let is_allowed = ServerMethod::known(method) == Some(ServerMethod::Ping)
             || matches!(
                 NotificationMethod::known(method),
@@ -151,13 +151,13 @@ impl HandshakeOrder {
             let what = format!("{method} before notifications/initialized");
             let expected =
                 "wait for notifications/initialized, and send only ping and log messages until then";
-            findings.judge(&rule::LIFE_04, Some((what, expected)));
+            verdicts.judge(&rule::LIFE_04, Some((what, expected)));
         }
     }
 }
 
 /// initialize, which opens a session.
-fn opens(params: &Value, state: &State, findings: &mut Findings<'_>) {
+fn opens(params: &Value, state: &State, verdicts: &mut VerdictWriter<'_>) {
     let is_text = |value: &Value, name: &str| value.get(name).is_some_and(Value::is_string);
     let what = if state.handshake >= Handshake::Answered && !state.is_http() {
         Some("initialize a second time in a session")
@@ -172,13 +172,13 @@ fn opens(params: &Value, state: &State, findings: &mut Findings<'_>) {
         None
     };
     let expected = "send initialize once, with protocolVersion, capabilities and clientInfo";
-    findings.judge(&rule::LIFE_01, what.map(|what| (what.to_owned(), expected)));
+    verdicts.judge(&rule::LIFE_01, what.map(|what| (what.to_owned(), expected)));
     if let Some(version) = params.get("protocolVersion").and_then(Value::as_str) {
-        requests_revision(version, findings);
+        requests_revision(version, verdicts);
     }
 }
 
-fn requests_revision(version: &str, findings: &mut Findings<'_>) {
+fn requests_revision(version: &str, verdicts: &mut VerdictWriter<'_>) {
     let what = match version.parse::<Revision>() {
         Ok(revision) if revision.lifecycle() == Lifecycle::Handshake => None,
         Ok(_) => Some("initialize requests a revision that has no initialize"),
@@ -186,7 +186,7 @@ fn requests_revision(version: &str, findings: &mut Findings<'_>) {
         Err(_) if is_between_revisions(version) => Some("initialize requests a revision that does not exist"),
         Err(_) => return,
     };
-    findings.judge(
+    verdicts.judge(
         &rule::LIFE_05,
         what.map(|what| (what.to_owned(), "request the newest revision with sessions that you support")),
     );
@@ -198,7 +198,7 @@ fn is_between_revisions(version: &str) -> bool {
 }
 
 /// The result of initialize.
-fn agrees(result: &Value, findings: &mut Findings<'_>) {
+fn agrees(result: &Value, verdicts: &mut VerdictWriter<'_>) {
     let version = result.get("protocolVersion").and_then(Value::as_str);
     let info = |name| result.get("serverInfo").and_then(|info| info.get(name)).is_some_and(Value::is_string);
     let what = if version.is_none() {
@@ -211,7 +211,7 @@ fn agrees(result: &Value, findings: &mut Findings<'_>) {
         None
     };
     let expected = "answer initialize with protocolVersion, capabilities and serverInfo";
-    findings.judge(&rule::LIFE_13, what.map(|what| (what.to_owned(), expected)));
+    verdicts.judge(&rule::LIFE_13, what.map(|what| (what.to_owned(), expected)));
     let Some(version) = version else { return };
     let what = match version.parse::<Revision>() {
         Ok(revision) if revision.lifecycle() == Lifecycle::Handshake => None,
@@ -221,7 +221,7 @@ fn agrees(result: &Value, findings: &mut Findings<'_>) {
         }
         Err(_) => return,
     };
-    findings.judge(
+    verdicts.judge(
         &rule::LIFE_06,
         what.map(|what| {
             (what.to_owned(), "answer with the requested revision, or with another one that has sessions")

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use refmcp_proto::rule::{self, Rule};
 
-use super::{Check, Findings, fault_if};
+use super::{Check, VerdictWriter, violation_if};
 use crate::auditor::conversation::{Handshake, Request, State, Stream, header};
 use crate::auditor::message::{Body, Message};
 use crate::recording::{Event, EventKind, Header};
@@ -74,41 +74,41 @@ impl Check for HttpEvents {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         match (message.from, &message.body) {
             (Role::Client, Body::Request { method: "initialize", .. }) => {
                 let streams = std::mem::take(&mut self.streams);
                 *self = Self { streams, ..Self::default() };
             }
             (Role::Server, Body::Response { request: Some(request), .. }) => {
-                self.commit_early_ends(request.at, state, findings);
+                self.commit_early_ends(request.at, state, verdicts);
             }
             (Role::Server, Body::Request { .. }) => {
                 if let Some(stream) = message.stream.filter(|_| state.transport == "http") {
-                    self.check_broadcast(stream, message.text, state, findings);
+                    self.check_broadcast(stream, message.text, state, verdicts);
                 }
             }
             _ => {}
         }
     }
 
-    fn event(&mut self, event: &Event, state: &State, findings: &mut Findings<'_>) {
+    fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let Some(key) = event.stream.filter(|_| state.transport == "http") else { return };
         match &event.kind {
             EventKind::Request { method, headers, .. } => {
-                self.open(key, event, method, headers, state, findings);
+                self.open(key, event, method, headers, state, verdicts);
             }
             EventKind::Message { direction, text, event_id } if state.sender(*direction) == Role::Server => {
-                self.begin(key, false, state, findings);
+                self.begin(key, false, state, verdicts);
                 if let Some(id) = event_id.as_ref().filter(|id| !id.is_empty()) {
-                    self.event_id(key, id, text, state, findings);
+                    self.event_id(key, id, text, state, verdicts);
                 }
                 self.touch(key, event.at);
             }
             EventKind::Sse { event_id, retry, data, .. } => {
                 if let Some(id) = event_id.as_ref().filter(|id| !id.is_empty()) {
-                    self.begin(key, data.is_empty(), state, findings);
-                    self.event_id(key, id, data, state, findings);
+                    self.begin(key, data.is_empty(), state, verdicts);
+                    self.event_id(key, id, data, state, verdicts);
                 }
                 if let Some(seen) = self.streams.get_mut(&key) {
                     seen.retry = retry.or(seen.retry);
@@ -119,7 +119,7 @@ impl Check for HttpEvents {
                 let is_left = state.sender(*direction) == Role::Client;
                 if !is_left {
                     self.touch(key, event.at);
-                    self.ended(key, event, state, findings);
+                    self.ended(key, event, state, verdicts);
                 }
                 match self.streams.get_mut(&key) {
                     // What has no ids is not resumed.
@@ -141,7 +141,7 @@ impl HttpEvents {
         method: &str,
         headers: &[Header],
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let after = header(headers, "last-event-id").filter(|_| method == "GET");
         let origin = match after {
@@ -161,8 +161,9 @@ impl HttpEvents {
                     // Times are cut to milliseconds.
                     let waited = event.at.saturating_sub(broken.last_at).saturating_add(1);
                     let what = "a stream is resumed before its retry delay is over";
-                    let fault = fault_if(waited < retry, what, "wait as long as the last retry field says");
-                    findings.judge_in(state.negotiated, &rule::HTTP_11, Role::Client, fault);
+                    let violation =
+                        violation_if(waited < retry, what, "wait as long as the last retry field says");
+                    verdicts.judge_in(state.negotiated, &rule::HTTP_11, Role::Client, violation);
                 }
                 seen.retry = broken.retry;
             }
@@ -179,7 +180,7 @@ impl HttpEvents {
     }
 
     /// The first event of a stream: whether it is one to resume from, with an id and no data.
-    fn begin(&mut self, key: Key, is_priming: bool, state: &State, findings: &mut Findings<'_>) {
+    fn begin(&mut self, key: Key, is_priming: bool, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let is_sse = state.stream(Some(key)).is_some_and(Stream::is_sse);
         let Some(seen) = self.streams.get_mut(&key).filter(|seen| is_sse && seen.is_post && !seen.has_begun)
         else {
@@ -187,60 +188,67 @@ impl HttpEvents {
         };
         seen.has_begun = true;
         let what = "the stream of a request does not begin with an event to resume from";
-        let fault = fault_if(!is_priming, what, "begin it with an event that has an id and no data");
-        findings.judge_in(state.negotiated, &rule::HTTP_09, Role::Server, fault);
+        let violation = violation_if(!is_priming, what, "begin it with an event that has an id and no data");
+        verdicts.judge_in(state.negotiated, &rule::HTTP_09, Role::Server, violation);
     }
 
     /// An event with an id.
-    fn event_id(&mut self, key: Key, id: &str, content: &str, state: &State, findings: &mut Findings<'_>) {
+    fn event_id(
+        &mut self,
+        key: Key,
+        id: &str,
+        content: &str,
+        state: &State,
+        verdicts: &mut VerdictWriter<'_>,
+    ) {
         let Some(seen) = self.streams.get_mut(&key) else { return };
         seen.has_ids = true;
         let (is_resumed, is_post, origin) = (seen.is_resumed, seen.is_post, seen.origin);
         let (is_empty, content) = (content.is_empty(), self.hasher.hash_one(content));
         let unique = |is_broken| {
-            fault_if(is_broken, "two events have the same id", "give each event of a session its own id")
+            violation_if(is_broken, "two events have the same id", "give each event of a session its own id")
         };
         let Some(known) = self.events.get(id) else {
-            findings.judge_in(state.negotiated, &rule::HTTP_16, Role::Server, unique(false));
+            verdicts.judge_in(state.negotiated, &rule::HTTP_16, Role::Server, unique(false));
             make_room(&mut self.events);
             self.events.insert(id.to_owned(), SeenEvent { origin: origin.unwrap_or(key), content });
             return;
         };
         // The stream of a POST is new. Another one may repeat events, and say again where it is.
         if is_post || known.content != content && !is_empty {
-            findings.judge_in(state.negotiated, &rule::HTTP_16, Role::Server, unique(true));
+            verdicts.judge_in(state.negotiated, &rule::HTTP_16, Role::Server, unique(true));
         } else if is_resumed && !is_empty && origin.is_some() {
             let what = "a resumed stream repeats an event of another stream";
-            let fault =
-                fault_if(origin != Some(known.origin), what, "repeat events of the broken stream alone");
-            findings.judge_in(state.negotiated, &rule::HTTP_17, Role::Server, fault);
+            let violation =
+                violation_if(origin != Some(known.origin), what, "repeat events of the broken stream alone");
+            verdicts.judge_in(state.negotiated, &rule::HTTP_17, Role::Server, violation);
         }
     }
 
     /// A request of the server is sent on one stream, and repeated only where that is resumed.
-    fn check_broadcast(&mut self, key: Key, text: &str, state: &State, findings: &mut Findings<'_>) {
+    fn check_broadcast(&mut self, key: Key, text: &str, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let Some(seen) = self.streams.get(&key) else { return };
         let (content, origin) = (self.hasher.hash_one(text), seen.origin);
         let on_another = self.requests.get(&content).is_some_and(|at| origin != Some(*at));
-        let fault = fault_if(
+        let violation = violation_if(
             on_another && !seen.is_resumed,
             "the same request is sent on two streams",
             "send each message on one stream alone",
         );
-        findings.judge_in(state.negotiated, &rule::HTTP_15, Role::Server, fault);
+        verdicts.judge_in(state.negotiated, &rule::HTTP_15, Role::Server, violation);
         make_room(&mut self.requests);
         self.requests.insert(content, origin.unwrap_or(key));
     }
 
     /// The server ends the body of a response.
-    fn ended(&mut self, key: Key, event: &Event, state: &State, findings: &mut Findings<'_>) {
+    fn ended(&mut self, key: Key, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let Some(stream) = state.stream(Some(key)).filter(|stream| stream.is_sse()) else { return };
         let Some(seen) = self.streams.get(&key).filter(|seen| seen.is_post) else { return };
         let is_here = |request: &&Request| request.stream == event.stream;
         let unanswered: Vec<_> = state.unanswered(Role::Client).map(|(_, it)| it).filter(is_here).collect();
         if unanswered.is_empty() {
             if stream.requests > 0 {
-                findings.judge_in(state.negotiated, &rule::HTTP_08, Role::Server, None);
+                verdicts.judge_in(state.negotiated, &rule::HTTP_08, Role::Server, None);
             }
             return;
         }
@@ -250,7 +258,7 @@ impl HttpEvents {
             return;
         }
         if seen.has_ids {
-            findings.judge_in(state.negotiated, &rule::HTTP_10, Role::Server, None);
+            verdicts.judge_in(state.negotiated, &rule::HTTP_10, Role::Server, None);
         }
         let may_end = seen.has_ids && state.negotiated.is_some_and(|it| rule::HTTP_10.revisions.contains(it));
         if !may_end && self.early_ends.len() < MAX_SEEN {
@@ -259,7 +267,7 @@ impl HttpEvents {
     }
 
     /// The session goes on after the end of a stream: that was not the end of the session.
-    fn commit_early_ends(&mut self, asked_at: u64, state: &State, findings: &mut Findings<'_>) {
+    fn commit_early_ends(&mut self, asked_at: u64, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let (counted, waiting): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.early_ends).into_iter().partition(|end| end.at < asked_at);
         self.early_ends = waiting;
@@ -268,8 +276,9 @@ impl HttpEvents {
                 (&rule::HTTP_08, "keep it open until the response is sent"),
                 (&rule::HTTP_10, "give an event an id before a stream is ended, so that it can be resumed"),
             ] {
-                let fault = fault_if(true, "a stream ends without the response to its request", expected);
-                findings.at(end).judge_in(state.negotiated, rule, Role::Server, fault);
+                let violation =
+                    violation_if(true, "a stream ends without the response to its request", expected);
+                verdicts.at(end).judge_in(state.negotiated, rule, Role::Server, violation);
             }
         }
     }

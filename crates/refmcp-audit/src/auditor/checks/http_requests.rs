@@ -9,7 +9,7 @@ use refmcp_proto::revision::{Lifecycle, Revision};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, Findings, fault_if};
+use super::{Check, VerdictWriter, violation_if};
 use crate::auditor::conversation::{Handshake, State, Stream, header, is_content};
 use crate::auditor::message::{Body, Message};
 use crate::recording::{Event, EventKind, Header};
@@ -47,44 +47,45 @@ impl Check for HttpRequests {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let Some(stream) = state.stream(message.stream).filter(|_| state.transport == "http") else { return };
         match message.from {
-            Role::Client if stream.method == "POST" => self.posted(message, stream, state, findings),
+            Role::Client if stream.method == "POST" => self.posted(message, stream, state, verdicts),
             Role::Client => {}
-            Role::Server => answered(message, stream, findings),
+            Role::Server => answered(message, stream, verdicts),
         }
     }
 
-    fn event(&mut self, event: &Event, state: &State, findings: &mut Findings<'_>) {
+    fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
         if state.transport != "http" {
             return;
         }
         if let EventKind::Request { method, headers, .. } = &event.kind {
             // Those of POST are judged with their message.
             match &**method {
-                "GET" => asked_for_a_stream(headers, state, findings),
-                "DELETE" => check_version(headers, state.negotiated, findings),
+                "GET" => asked_for_a_stream(headers, state, verdicts),
+                "DELETE" => check_version(headers, state.negotiated, verdicts),
                 _ => {}
             }
         }
         let Some(stream) = state.stream(event.stream) else { return };
         match &event.kind {
             EventKind::Response { status, headers, .. } if stream.method == "POST" => {
-                check_response(*status, headers, stream, state, findings);
+                check_response(*status, headers, stream, state, verdicts);
             }
             EventKind::Response { status, headers, .. } if stream.method == "GET" => {
                 let is_sse = *status == 200 && is_content(headers, "text/event-stream");
                 let is_other = matches!(status, 200..300 | 501) && !is_sse;
                 if is_sse || is_other || *status == 405 {
                     let expected = "answer GET with text/event-stream, or with 405";
-                    let fault = fault_if(is_other, "GET is answered with neither events nor 405", expected);
-                    findings.judge_in(state.negotiated, &rule::HTTP_01, Role::Server, fault);
+                    let violation =
+                        violation_if(is_other, "GET is answered with neither events nor 405", expected);
+                    verdicts.judge_in(state.negotiated, &rule::HTTP_01, Role::Server, violation);
                 }
             }
             EventKind::Ended { direction } if state.sender(*direction) == Role::Server => {
                 if stream.is_sse() && stream.requests > 0 && stream.responses >= stream.requests {
-                    findings.judge_in(stream.revision, &rule::HTTP_07, Role::Server, None);
+                    verdicts.judge_in(stream.revision, &rule::HTTP_07, Role::Server, None);
                 }
                 self.lose(event, stream, state);
             }
@@ -96,24 +97,30 @@ impl Check for HttpRequests {
 
 impl HttpRequests {
     /// The client posts a message.
-    fn posted(&mut self, message: &Message<'_>, stream: &Stream, state: &State, findings: &mut Findings<'_>) {
+    fn posted(
+        &mut self,
+        message: &Message<'_>,
+        stream: &Stream,
+        state: &State,
+        verdicts: &mut VerdictWriter<'_>,
+    ) {
         let revision = message.http_revision(stream);
         let accepts = POST_KINDS.iter().all(|kind| accepts(&stream.headers, kind));
         let expected = "send Accept: application/json, text/event-stream";
         for rule in [&rule::HTTP_03, &rule::MHTTP_02] {
-            let fault =
-                fault_if(!accepts, "Accept of a POST does not list both kinds of responses", expected);
-            findings.judge_in(revision, rule, Role::Client, fault);
+            let violation =
+                violation_if(!accepts, "Accept of a POST does not list both kinds of responses", expected);
+            verdicts.judge_in(revision, rule, Role::Client, violation);
         }
         let request = message.request();
         if !matches!(request, Some(("initialize", _))) && message.revision == state.negotiated {
-            check_version(&stream.headers, state.negotiated, findings);
+            check_version(&stream.headers, state.negotiated, verdicts);
         }
         if let Some((method, params)) = request
             && !self.lost.is_empty()
             && self.lost.remove(&self.hasher.hash_one((method, params.to_string())))
         {
-            findings.judge_in(revision, &rule::MHTTP_07, Role::Client, None);
+            verdicts.judge_in(revision, &rule::MHTTP_07, Role::Client, None);
         }
     }
 
@@ -131,50 +138,53 @@ impl HttpRequests {
 }
 
 /// The client asks for a stream by GET.
-fn asked_for_a_stream(headers: &[Header], state: &State, findings: &mut Findings<'_>) {
+fn asked_for_a_stream(headers: &[Header], state: &State, verdicts: &mut VerdictWriter<'_>) {
     if header(headers, "upgrade").is_some() {
         return;
     }
-    check_version(headers, state.negotiated, findings);
-    let fault = fault_if(
+    check_version(headers, state.negotiated, verdicts);
+    let violation = violation_if(
         !accepts(headers, "text/event-stream"),
         "Accept of a GET does not list events",
         "send Accept: text/event-stream",
     );
-    findings.judge_in(state.negotiated, &rule::HTTP_13, Role::Client, fault);
+    verdicts.judge_in(state.negotiated, &rule::HTTP_13, Role::Client, violation);
     let named = header(headers, "mcp-protocol-version").and_then(|version| version.parse::<Revision>().ok());
     if header(headers, "last-event-id").is_some() {
         let expected = "send the request again under a new id: streams are not resumed";
-        let fault = fault_if(true, "GET resumes a stream after an event", expected);
-        findings.judge_in(named, &rule::MHTTP_07, Role::Client, fault);
+        let violation = violation_if(true, "GET resumes a stream after an event", expected);
+        verdicts.judge_in(named, &rule::MHTTP_07, Role::Client, violation);
     }
 }
 
 /// The server sends a message on a stream.
-fn answered(message: &Message<'_>, stream: &Stream, findings: &mut Findings<'_>) {
+fn answered(message: &Message<'_>, stream: &Stream, verdicts: &mut VerdictWriter<'_>) {
     let is_response = matches!(message.body, Body::Response { .. });
     let is_get = stream.method == "GET" && stream.header("last-event-id").is_none();
     if is_get {
         let expected = "send a response on the stream of its request";
-        let fault = fault_if(is_response, "a response comes on the GET stream", expected);
-        findings.judge_in(message.revision, &rule::HTTP_14, Role::Server, fault);
+        let violation = violation_if(is_response, "a response comes on the GET stream", expected);
+        verdicts.judge_in(message.revision, &rule::HTTP_14, Role::Server, violation);
     }
     if stream.method != "POST" {
         return;
     }
     if stream.requests == 0 && stream.other_messages > 0 && stream.status == Some(202) {
         for rule in [&rule::HTTP_05, &rule::MHTTP_03] {
-            let fault =
-                fault_if(true, "202 has a body", "answer a POST without requests with 202 and no body");
-            findings.judge_in(stream.revision, rule, Role::Server, fault);
+            let violation =
+                violation_if(true, "202 has a body", "answer a POST without requests with 202 and no body");
+            verdicts.judge_in(stream.revision, rule, Role::Server, violation);
         }
     }
     // A second response is judged as such.
     if stream.requests > 0 && stream.responses >= stream.requests && !is_response {
         for rule in [&rule::HTTP_07, &rule::MHTTP_05] {
-            let fault =
-                fault_if(true, "a message follows the response on its stream", "end it with the response");
-            findings.judge_in(stream.revision, rule, Role::Server, fault);
+            let violation = violation_if(
+                true,
+                "a message follows the response on its stream",
+                "end it with the response",
+            );
+            verdicts.judge_in(stream.revision, rule, Role::Server, violation);
         }
     }
     if let Some((request, error)) = message.error()
@@ -182,8 +192,8 @@ fn answered(message: &Message<'_>, stream: &Stream, findings: &mut Findings<'_>)
         && let Some(status) = stream.status.filter(|_| !stream.is_sse())
     {
         let expected = "answer an unknown method with status 404";
-        let fault = fault_if(status != 404, &format!("-32601 comes with status {status}"), expected);
-        findings.judge_in(request.revision, &rule::MHTTP_11, Role::Server, fault);
+        let violation = violation_if(status != 404, &format!("-32601 comes with status {status}"), expected);
+        verdicts.judge_in(request.revision, &rule::MHTTP_11, Role::Server, violation);
     }
 }
 
@@ -193,14 +203,15 @@ fn check_response(
     headers: &[Header],
     stream: &Stream,
     state: &State,
-    findings: &mut Findings<'_>,
+    verdicts: &mut VerdictWriter<'_>,
 ) {
     let (is_success, is_error) = ((200..300).contains(&status), status >= 400);
     if stream.requests == 0 && stream.other_messages > 0 && (is_success || is_error) {
         for rule in [&rule::HTTP_05, &rule::MHTTP_03] {
             let what = format!("a POST without requests is answered with {status}");
-            let fault = fault_if(is_success && status != 202, &what, "answer it with 202 and no body");
-            findings.judge_in(stream.revision, rule, Role::Server, fault);
+            let violation =
+                violation_if(is_success && status != 202, &what, "answer it with 202 and no body");
+            verdicts.judge_in(stream.revision, rule, Role::Server, violation);
         }
     }
     // Messages of HTTP+SSE that are relayed are answered with 202, on a connection without the handshake.
@@ -213,28 +224,29 @@ fn check_response(
             let is_known = status == 200 && (is_sse || is_content(headers, "application/json"));
             let what = format!("a request is answered with {status} and neither JSON nor events");
             let expected = "answer with application/json or text/event-stream";
-            findings.judge_in(stream.revision, rule, Role::Server, fault_if(!is_known, &what, expected));
+            verdicts.judge_in(stream.revision, rule, Role::Server, violation_if(!is_known, &what, expected));
         }
         if is_sse {
             let is_told =
                 header(headers, "x-accel-buffering").is_some_and(|it| it.eq_ignore_ascii_case("no"));
             let expected = "send X-Accel-Buffering: no with a stream of events";
-            let fault = fault_if(!is_told, "proxies may buffer the stream", expected);
-            findings.judge_in(stream.revision, &rule::MHTTP_05, Role::Server, fault);
+            let violation = violation_if(!is_told, "proxies may buffer the stream", expected);
+            verdicts.judge_in(stream.revision, &rule::MHTTP_05, Role::Server, violation);
         }
     }
 }
 
 /// `MCP-Protocol-Version` is the revision that the session agreed on.
-fn check_version(headers: &[Header], agreed: Option<Revision>, findings: &mut Findings<'_>) {
+fn check_version(headers: &[Header], agreed: Option<Revision>, verdicts: &mut VerdictWriter<'_>) {
     let named = header(headers, "mcp-protocol-version");
     let what = match named {
         None => "a request after initialize has no MCP-Protocol-Version",
         Some(_) => "MCP-Protocol-Version is not the revision that was agreed on",
     };
     let is_other = named != agreed.map(Revision::as_str);
-    let fault = fault_if(is_other, what, "send MCP-Protocol-Version with the revision of the session");
-    findings.judge_in(agreed, &rule::LIFE_09, Role::Client, fault);
+    let violation =
+        violation_if(is_other, what, "send MCP-Protocol-Version with the revision of the session");
+    verdicts.judge_in(agreed, &rule::LIFE_09, Role::Client, violation);
 }
 
 /// Whether `Accept` lists a media type, by itself or in a range.

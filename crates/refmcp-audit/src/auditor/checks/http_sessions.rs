@@ -4,7 +4,7 @@ use refmcp_proto::revision::{Lifecycle, Revision};
 use refmcp_proto::rule::{self, Rule};
 use refmcp_transport::observer::Side;
 
-use super::{Check, Findings, fault_if};
+use super::{Check, VerdictWriter, violation_if};
 use crate::auditor::conversation::{State, header};
 use crate::auditor::message::Message;
 use crate::recording::{Event, EventKind, Header};
@@ -51,7 +51,7 @@ impl Check for HttpSessions {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let Some(stream) = state.stream(message.stream).filter(|stream| stream.method == "POST") else {
             return;
         };
@@ -67,32 +67,32 @@ impl Check for HttpSessions {
                 true => "initialize names a session",
                 false => "the client goes on with a session that was answered with 404",
             };
-            let fault =
-                fault_if(names_session, what, "open a new session by initialize without Mcp-Session-Id");
-            findings.judge_in(state.negotiated, &rule::HTTP_22, Role::Client, fault);
+            let violation =
+                violation_if(names_session, what, "open a new session by initialize without Mcp-Session-Id");
+            verdicts.judge_in(state.negotiated, &rule::HTTP_22, Role::Client, violation);
         }
         if opens {
             self.phase = Phase::None;
         } else if self.phase == Phase::Assigned && message.revision == state.negotiated {
-            repeats_session(names_session, state.negotiated, findings);
+            repeats_session(names_session, state.negotiated, verdicts);
         }
     }
 
-    fn event(&mut self, event: &Event, state: &State, findings: &mut Findings<'_>) {
+    fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
         if state.transport != "http" {
             return;
         }
         match &event.kind {
-            EventKind::Request { method, headers, .. } => self.asked(event, method, headers, state, findings),
+            EventKind::Request { method, headers, .. } => self.asked(event, method, headers, state, verdicts),
             EventKind::Response { status, headers, .. } => {
-                self.answered(event, *status, headers, state, findings);
+                self.answered(event, *status, headers, state, verdicts);
             }
             EventKind::Closed { why }
                 if why == EXPIRED && state.side == Side::Server && self.phase == Phase::Assigned =>
             {
                 let expected = "send DELETE when a session is no longer needed";
-                let fault = fault_if(true, "the session expired, and was not deleted", expected);
-                findings.judge_in(state.negotiated, &rule::HTTP_23, Role::Client, fault);
+                let violation = violation_if(true, "the session expired, and was not deleted", expected);
+                verdicts.judge_in(state.negotiated, &rule::HTTP_23, Role::Client, violation);
             }
             _ => {}
         }
@@ -107,15 +107,15 @@ impl HttpSessions {
         method: &str,
         headers: &[Header],
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let names_session = header(headers, SESSION_ID).is_some();
         if matches!(method, "GET" | "DELETE") && self.phase == Phase::Assigned {
-            repeats_session(names_session, state.negotiated, findings);
+            repeats_session(names_session, state.negotiated, verdicts);
         }
         if method == "DELETE" && names_session {
             self.delete = Some(event.stream);
-            findings.judge_in(state.negotiated, &rule::HTTP_23, Role::Client, None);
+            verdicts.judge_in(state.negotiated, &rule::HTTP_23, Role::Client, None);
         } else if names_session && self.phase == Phase::Deleted && self.late.len() < MAX_LATE {
             self.late.push(event.stream);
         }
@@ -127,7 +127,7 @@ impl HttpSessions {
         status: u16,
         headers: &[Header],
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let is_success = (200..300).contains(&status);
         if self.delete == Some(event.stream) {
@@ -141,8 +141,8 @@ impl HttpSessions {
             self.late.swap_remove(at);
             if is_success || status == 404 {
                 let expected = "answer requests for a session that has ended with 404";
-                let fault = fault_if(is_success, "a deleted session goes on", expected);
-                findings.judge_in(state.negotiated, &rule::HTTP_21, Role::Server, fault);
+                let violation = violation_if(is_success, "a deleted session goes on", expected);
+                verdicts.judge_in(state.negotiated, &rule::HTTP_21, Role::Server, violation);
             }
         }
         let Some(stream) = state.stream(event.stream) else { return };
@@ -154,14 +154,14 @@ impl HttpSessions {
             self.phase = Phase::Assigned;
             let is_visible = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic());
             let expected = "use visible ASCII characters";
-            let fault = fault_if(!is_visible, "the session id has other characters", expected);
-            findings.judge_in(stream.revision, &rule::HTTP_18, Role::Server, fault);
+            let violation = violation_if(!is_visible, "the session id has other characters", expected);
+            verdicts.judge_in(stream.revision, &rule::HTTP_18, Role::Server, violation);
         }
     }
 }
 
-fn repeats_session(names_session: bool, agreed: Option<Revision>, findings: &mut Findings<'_>) {
+fn repeats_session(names_session: bool, agreed: Option<Revision>, verdicts: &mut VerdictWriter<'_>) {
     let expected = "send Mcp-Session-Id as the response to initialize has it";
-    let fault = fault_if(!names_session, "a request of a session has no Mcp-Session-Id", expected);
-    findings.judge_in(agreed, &rule::HTTP_19, Role::Client, fault);
+    let violation = violation_if(!names_session, "a request of a session has no Mcp-Session-Id", expected);
+    verdicts.judge_in(agreed, &rule::HTTP_19, Role::Client, violation);
 }

@@ -3,7 +3,7 @@
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, Findings, fault_if};
+use super::{Check, VerdictWriter, violation_if};
 use crate::auditor::conversation::State;
 use crate::auditor::message::Message;
 use crate::recording::{Event, EventKind};
@@ -24,19 +24,19 @@ impl Check for HttpSse {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let Some(stream) = state.stream(message.stream).filter(|_| state.transport == "http+sse") else {
             return;
         };
         let is_post = stream.method == "POST";
         if message.from == Role::Server && (!is_post || stream.status.is_some_and(|it| it < 300)) {
             let expected = "send messages as events named message on the stream";
-            let fault = fault_if(is_post, "a message comes in the response to a POST", expected);
-            findings.judge(&rule::SSE_04, fault);
+            let violation = violation_if(is_post, "a message comes in the response to a POST", expected);
+            verdicts.judge(&rule::SSE_04, violation);
         }
     }
 
-    fn event(&mut self, event: &Event, state: &State, findings: &mut Findings<'_>) {
+    fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let Some(stream) = state.stream(event.stream).filter(|_| state.transport == "http+sse") else {
             return;
         };
@@ -46,28 +46,31 @@ impl Check for HttpSse {
                 if let Some(endpoint) = &self.endpoint {
                     let path = path_of(target);
                     let is_other = !path.ends_with(endpoint.as_str()) && !endpoint.ends_with(path);
-                    let fault =
-                        fault_if(is_other, "a message is posted elsewhere", "post to what endpoint names");
-                    findings.judge(&rule::SSE_03, fault);
+                    let violation = violation_if(
+                        is_other,
+                        "a message is posted elsewhere",
+                        "post to what endpoint names",
+                    );
+                    verdicts.judge(&rule::SSE_03, violation);
                 }
             }
             EventKind::Response { status: status @ (..300 | 405), .. }
                 if stream.method == "POST" && self.endpoint.is_some() =>
             {
                 let expected = "accept POST at the URI that endpoint names";
-                let fault = fault_if(*status == 405, "POST is refused with 405", expected);
-                findings.judge(&rule::SSE_01, fault);
+                let violation = violation_if(*status == 405, "POST is refused with 405", expected);
+                verdicts.judge(&rule::SSE_01, violation);
             }
-            EventKind::Message { .. } if stream.method == "GET" => self.begin(false, findings),
+            EventKind::Message { .. } if stream.method == "GET" => self.begin(false, verdicts),
             EventKind::Sse { name, data, .. } if stream.method == "GET" && !data.is_empty() => {
                 let is_endpoint = name.as_deref() == Some("endpoint");
-                self.begin(is_endpoint, findings);
+                self.begin(is_endpoint, verdicts);
                 if is_endpoint {
                     self.endpoint = Some(path_of(data).to_owned());
                 } else if serde_json::from_str::<Value>(data).is_ok_and(|it| it.get("jsonrpc").is_some()) {
                     let what = "a message comes in an event of another name than message";
-                    let fault = fault_if(true, what, "send messages as events named message");
-                    findings.judge(&rule::SSE_04, fault);
+                    let violation = violation_if(true, what, "send messages as events named message");
+                    verdicts.judge(&rule::SSE_04, violation);
                 }
             }
             _ => {}
@@ -76,12 +79,12 @@ impl Check for HttpSse {
 }
 
 impl HttpSse {
-    fn begin(&mut self, is_endpoint: bool, findings: &mut Findings<'_>) {
+    fn begin(&mut self, is_endpoint: bool, verdicts: &mut VerdictWriter<'_>) {
         if !std::mem::replace(&mut self.has_begun, true) {
             let expected = "begin the stream with an event named endpoint";
-            let fault =
-                fault_if(!is_endpoint, "the stream begins with another event than endpoint", expected);
-            findings.judge(&rule::SSE_02, fault);
+            let violation =
+                violation_if(!is_endpoint, "the stream begins with another event than endpoint", expected);
+            verdicts.judge(&rule::SSE_02, violation);
         }
     }
 }

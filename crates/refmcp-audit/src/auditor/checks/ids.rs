@@ -6,7 +6,7 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::id_set::IdSet;
-use super::{Check, Findings};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Request, State};
 use crate::auditor::message::{Body, Message};
 use crate::recording::{Event, EventKind};
@@ -33,10 +33,10 @@ impl Check for Ids {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let Body::Request { id, method, params } = message.body else { return };
         if message.is_stateless() {
-            unanswered(message, id, state, findings);
+            unanswered(message, id, state, verdicts);
             return;
         }
         if method == "initialize" && state.is_http() {
@@ -53,13 +53,13 @@ impl Check for Ids {
             Role::Server => &mut self.server,
         };
         if !lost && !repeated {
-            let fault = || (format!("the id {id} is used a second time in the session"), EXPECTED);
-            findings.judge(&rule::RPC_03, used.has(id).then(fault));
+            let violation = || (format!("the id {id} is used a second time in the session"), EXPECTED);
+            verdicts.judge(&rule::RPC_03, used.has(id).then(violation));
         }
         used.insert(id);
     }
 
-    fn event(&mut self, event: &Event, state: &State, _: &mut Findings<'_>) {
+    fn event(&mut self, event: &Event, state: &State, _: &mut VerdictWriter<'_>) {
         let fails = match event.kind {
             EventKind::Refused { .. } | EventKind::Failed { .. } => true,
             EventKind::Response { status, .. } => status >= 400,
@@ -73,7 +73,7 @@ impl Check for Ids {
 }
 
 /// Without a session, an id is free again once its request has a response.
-fn unanswered(message: &Message<'_>, id: &Value, state: &State, findings: &mut Findings<'_>) {
+fn unanswered(message: &Message<'_>, id: &Value, state: &State, verdicts: &mut VerdictWriter<'_>) {
     // Several clients may have one address.
     if state.is_http() && !state.is_recorded_by(Role::Client) {
         return;
@@ -81,6 +81,6 @@ fn unanswered(message: &Message<'_>, id: &Value, state: &State, findings: &mut F
     let id = id.to_string();
     let mut others = state.unanswered(message.from).filter(|(other, _)| **other == *id);
     let taken = others.any(|(_, request)| request.is_stateless() && !request.is_lost && !request.cancelled);
-    let fault = || (format!("the id {id} is that of a request that has no response yet"), EXPECTED);
-    findings.judge(&rule::RPC_04, taken.then(fault));
+    let violation = || (format!("the id {id} is that of a request that has no response yet"), EXPECTED);
+    verdicts.judge(&rule::RPC_04, taken.then(violation));
 }

@@ -7,7 +7,7 @@ use refmcp_proto::revision::{Method, ServerMethod};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, Findings};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Request, State};
 use crate::auditor::message::{Body, Message};
 use crate::verdict::Role;
@@ -52,23 +52,23 @@ impl Check for InputRounds {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         if !message.is_stateless() {
             return;
         }
         if message.from == Role::Server && message.stream.is_some_and(|stream| self.ended.contains(&stream)) {
             let what = "a message follows a result that requires input".to_owned();
-            findings.judge(&rule::MRTR_12, Some((what, "end the stream with that result")));
+            verdicts.judge(&rule::MRTR_12, Some((what, "end the stream with that result")));
         }
         match &message.body {
             Body::Request { id, method, params } if message.from == Role::Client => {
-                self.repeats(id, method, params, state, findings);
+                self.repeats(id, method, params, state, verdicts);
             }
             Body::Response { id, request: Some(request), result: Ok(result) }
                 if message.from == Role::Server
                     && result.get("resultType").is_some_and(|kind| kind == "input_required") =>
             {
-                requires(request, result, findings);
+                requires(request, result, verdicts);
                 self.remember(message, id, request, result);
             }
             _ => {}
@@ -95,7 +95,14 @@ impl InputRounds {
     }
 
     /// A request that may repeat an earlier one.
-    fn repeats(&self, id: &Value, method: &str, params: &Value, state: &State, findings: &mut Findings<'_>) {
+    fn repeats(
+        &self,
+        id: &Value,
+        method: &str,
+        params: &Value,
+        state: &State,
+        verdicts: &mut VerdictWriter<'_>,
+    ) {
         let (given, responses) = (params.get("requestState"), params.get("inputResponses"));
         // Elsewhere, members of these names mean something else.
         let may = Method::known(method).is_some_and(|method| method.may_request_input());
@@ -118,18 +125,18 @@ impl InputRounds {
         }) else {
             if state.is_whole() && self.rounds.is_empty() {
                 let what = format!("{method} has inputResponses or requestState that no result asked for");
-                findings.judge(&rule::MRTR_06, Some((what, REPEAT)));
+                verdicts.judge(&rule::MRTR_06, Some((what, REPEAT)));
             }
             return;
         };
         let is_other = meant.is_some() && (round.method != method || !is_about_same(round, method, params));
         if is_other {
             let what = format!("{method} has the requestState of another request");
-            return findings.judge(&rule::MRTR_07, Some((what, REPEAT)));
+            return verdicts.judge(&rule::MRTR_07, Some((what, REPEAT)));
         }
         if given.is_some() && round.state.is_some() {
             let altered = || (format!("{method} has a requestState that no result had"), REPEAT);
-            findings.judge(&rule::MRTR_07, meant.is_none().then(altered));
+            verdicts.judge(&rule::MRTR_07, meant.is_none().then(altered));
         }
         let what = if given.is_none() && round.state.is_some() {
             Some("without the requestState of the result")
@@ -146,11 +153,11 @@ impl InputRounds {
         } else {
             None
         };
-        let fault = |what| (format!("{method} was repeated {what}"), REPEAT);
-        findings.judge(&rule::MRTR_06, what.map(fault));
+        let violation = |what| (format!("{method} was repeated {what}"), REPEAT);
+        verdicts.judge(&rule::MRTR_06, what.map(violation));
         let missing = round.keys.iter().any(|key| keys_of(responses).all(|given| given != key));
-        let fault = || (format!("{method} was repeated before all input was there"), REPEAT);
-        findings.judge(&rule::MRTR_05, missing.then(fault));
+        let violation = || (format!("{method} was repeated before all input was there"), REPEAT);
+        verdicts.judge(&rule::MRTR_05, missing.then(violation));
     }
 }
 
@@ -176,13 +183,13 @@ fn lasting(params: &Value) -> Value {
 }
 
 /// A result that requires input.
-fn requires(request: &Request, result: &Value, findings: &mut Findings<'_>) {
+fn requires(request: &Request, result: &Value, verdicts: &mut VerdictWriter<'_>) {
     let may = Method::known(&request.method).is_some_and(|method| method.may_request_input());
-    let fault = || {
+    let violation = || {
         let what = format!("{} was answered with a result that requires input", request.method);
         (what, "require input for tools/call, prompts/get and resources/read only")
     };
-    findings.judge(&rule::MRTR_01, (!may).then(fault));
+    verdicts.judge(&rule::MRTR_01, (!may).then(violation));
     let (requests, state) = (result.get("inputRequests"), result.get("requestState"));
     let what = if requests.is_none() && state.is_none() {
         Some("a result requires input and has neither inputRequests nor requestState")
@@ -191,25 +198,25 @@ fn requires(request: &Request, result: &Value, findings: &mut Findings<'_>) {
     } else {
         None
     };
-    findings.judge(
+    verdicts.judge(
         &rule::MRTR_02,
         what.map(|what| (what.to_owned(), "send inputRequests, or a string as requestState")),
     );
     let cached = ["ttlMs", "cacheScope"].iter().any(|hint| result.get(hint).is_some());
-    let fault = || {
+    let violation = || {
         ("a result that requires input has cache hints".to_owned(), "send it without ttlMs and cacheScope")
     };
-    findings.judge(&rule::MRTR_12, cached.then(fault));
+    verdicts.judge(&rule::MRTR_12, cached.then(violation));
     if let Some(requests) = requests {
-        asks(request, requests, findings);
+        asks(request, requests, verdicts);
     }
 }
 
 /// The input requests of a result.
-fn asks(request: &Request, requests: &Value, findings: &mut Findings<'_>) {
+fn asks(request: &Request, requests: &Value, verdicts: &mut VerdictWriter<'_>) {
     let Some(requests) = requests.as_object() else {
         let what = "inputRequests is no object".to_owned();
-        return findings.judge(&rule::MRTR_03, Some((what, "send an object with a request behind each key")));
+        return verdicts.judge(&rule::MRTR_03, Some((what, "send an object with a request behind each key")));
     };
     let declared = request.params.get("_meta").and_then(|meta| meta.get(keys::CLIENT_CAPABILITIES));
     for asked in requests.values() {
@@ -228,14 +235,14 @@ fn asks(request: &Request, requests: &Value, findings: &mut Findings<'_>) {
             None
         };
         let expected = "send method and params of elicitation/create, sampling/createMessage or roots/list";
-        findings.judge(&rule::MRTR_03, what.map(|what| (what.to_owned(), expected)));
+        verdicts.judge(&rule::MRTR_03, what.map(|what| (what.to_owned(), expected)));
         if let Some(capability) = capability {
             let lacks = declared.is_some_and(|declared| declared.get(capability).is_none());
-            let fault = || {
+            let violation = || {
                 let what = format!("{capability} is required, which the request does not declare");
                 (what, "require only what clientCapabilities of the request has")
             };
-            findings.judge(&rule::MRTR_04, lacks.then(fault));
+            verdicts.judge(&rule::MRTR_04, lacks.then(violation));
         }
     }
 }

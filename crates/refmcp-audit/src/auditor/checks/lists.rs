@@ -6,7 +6,7 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::values::{result_type, rules_of, text, unless};
-use super::{Check, Findings};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Handshake, Request, State};
 use crate::auditor::message::Message;
 
@@ -33,23 +33,23 @@ impl Check for Lists {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         if let Some((method, params)) = message.request() {
-            self.asked(method, params, state, findings);
+            self.asked(method, params, state, verdicts);
         } else if let Some((request, result)) = message.result() {
-            self.answered(request, result, findings);
+            self.answered(request, result, verdicts);
         } else if let Some((request, error)) = message.error() {
             let is_invalid = error.get("code").and_then(Value::as_i64) == Some(-32602);
             if is_invalid && self.cursor_of(request).is_some() {
                 let what = "a cursor that the server gave is refused".to_owned();
-                findings.judge(&rule::PAGE_03, Some((what, "keep cursors valid while a list is read")));
+                verdicts.judge(&rule::PAGE_03, Some((what, "keep cursors valid while a list is read")));
             }
         }
     }
 }
 
 impl Lists {
-    fn asked(&self, method: &str, params: &Value, state: &State, findings: &mut Findings<'_>) {
+    fn asked(&self, method: &str, params: &Value, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let Some(method) = list_of(method) else { return };
         match params.get("cursor") {
             Some(Value::String(cursor)) => {
@@ -58,37 +58,37 @@ impl Lists {
                 if is_known || (state.handshake > Handshake::None && !self.incomplete) {
                     let expected = "send nextCursor of the page before as it came, in the same session";
                     let what = "a cursor that the server did not give for this list";
-                    findings.judge(&rule::PAGE_01, unless(is_known, what, expected));
+                    verdicts.judge(&rule::PAGE_01, unless(is_known, what, expected));
                 }
             }
             None => {}
             Some(_) => {
                 let what = "a cursor that is no string".to_owned();
-                findings.judge(&rule::PAGE_01, Some((what, "leave cursor out to ask for the first page")));
+                verdicts.judge(&rule::PAGE_01, Some((what, "leave cursor out to ask for the first page")));
             }
         }
     }
 
-    fn answered(&mut self, request: &Request, result: &Value, findings: &mut Findings<'_>) {
+    fn answered(&mut self, request: &Request, result: &Value, verdicts: &mut VerdictWriter<'_>) {
         let hints = rules_of(request).is_some_and(|rules| rules.cache_hints);
         let scope = text(result, "cacheScope");
         if hints && result_type(result) == "complete" {
-            check_hints(&request.method, result, scope, findings);
+            check_hints(&request.method, result, scope, verdicts);
         }
         let Some(method) = list_of(&request.method) else { return };
         if let Some(before) = self.cursor_of(request) {
-            findings.judge(&rule::PAGE_03, None);
+            verdicts.judge(&rule::PAGE_03, None);
             if let (Some(before), Some(scope)) = (before, scope) {
                 let what = "a page whose cacheScope differs from that of the page before";
                 let expected = "send the same cacheScope on all pages of a list";
-                findings.judge(&rule::CACHE_07, unless(before == scope, what, expected));
+                verdicts.judge(&rule::CACHE_07, unless(before == scope, what, expected));
             }
         }
         let next = result.get("nextCursor");
         if LISTS.contains(&method) {
             let what = "nextCursor is no string";
             let expected = "leave nextCursor out on the last page";
-            findings.judge(&rule::PAGE_04, unless(next.is_none_or(Value::is_string), what, expected));
+            verdicts.judge(&rule::PAGE_04, unless(next.is_none_or(Value::is_string), what, expected));
         }
         if let Some(next) = next.and_then(Value::as_str) {
             let key = (method, next.to_owned());
@@ -114,7 +114,7 @@ fn list_of(method: &str) -> Option<&'static str> {
     LISTS.into_iter().chain(others).find(|list| *list == method)
 }
 
-fn check_hints(method: &str, result: &Value, scope: Option<&str>, findings: &mut Findings<'_>) {
+fn check_hints(method: &str, result: &Value, scope: Option<&str>, verdicts: &mut VerdictWriter<'_>) {
     match method {
         "server/discover"
         | "resources/read"
@@ -129,12 +129,12 @@ fn check_hints(method: &str, result: &Value, scope: Option<&str>, findings: &mut
                 _ => "a result without a cacheScope that is public or private",
             };
             let expected = "send ttlMs and cacheScope with each complete result of this method";
-            findings.judge(&rule::CACHE_01, unless(has_time && has_scope, what, expected));
+            verdicts.judge(&rule::CACHE_01, unless(has_time && has_scope, what, expected));
         }
         "tools/call" | "prompts/get" | "completion/complete" => {
             let has_hints = result.get("ttlMs").is_some() || result.get("cacheScope").is_some();
             let what = "cache hints on a result that has none";
-            findings.judge(&rule::T_16, unless(!has_hints, what, "leave ttlMs and cacheScope out"));
+            verdicts.judge(&rule::T_16, unless(!has_hints, what, "leave ttlMs and cacheScope out"));
         }
         _ => {}
     }

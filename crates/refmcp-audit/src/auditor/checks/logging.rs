@@ -6,7 +6,7 @@ use refmcp_transport::observer::Side;
 use serde_json::Value;
 
 use super::values::{text, unless};
-use super::{Check, Findings};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::State;
 use crate::auditor::message::Message;
 use crate::verdict::Role;
@@ -29,7 +29,7 @@ impl Check for Logging {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let scope = message.revision.map(|revision| revision.rules().log_scope);
         if let Some((method, params)) = message.request() {
             let wanted = match scope {
@@ -37,7 +37,7 @@ impl Check for Logging {
                 _ => params.get("level").filter(|_| method == "logging/setLevel"),
             };
             if let Some(wanted) = wanted {
-                judge_level(wanted, findings);
+                judge_level(wanted, verdicts);
             }
         } else if let Some((request, _)) = message.result() {
             if request.method == "logging/setLevel" {
@@ -48,14 +48,14 @@ impl Check for Logging {
         {
             if let Some(declared) = state.server.declares(&["logging"]) {
                 let what = "a log message of a server that does not declare logging";
-                findings.judge(&rule::LOG_01, unless(declared, what, "declare the logging capability"));
+                verdicts.judge(&rule::LOG_01, unless(declared, what, "declare the logging capability"));
             }
             let level = params.get("level").unwrap_or(&Value::Null);
-            judge_level(level, findings);
+            judge_level(level, verdicts);
             let Some(level) = level.as_str().and_then(index_of) else { return };
             match scope {
-                Some(LogScope::Session) => self.judge_session(level, state, findings),
-                Some(LogScope::Request) => judge_request(level, message, state, findings),
+                Some(LogScope::Session) => self.judge_session(level, state, verdicts),
+                Some(LogScope::Request) => judge_request(level, message, state, verdicts),
                 None => {}
             }
         }
@@ -63,18 +63,18 @@ impl Check for Logging {
 }
 
 impl Logging {
-    fn judge_session(&self, level: usize, state: &State, findings: &mut Findings<'_>) {
+    fn judge_session(&self, level: usize, state: &State, verdicts: &mut VerdictWriter<'_>) {
         // What a client receives on several streams may have been sent in another order.
         if let Some(least) = self.least.filter(|_| !(state.is_http() && state.side == Side::Client)) {
             let what = "a log message below the level that the client has set";
             let expected = "send log messages at the level of logging/setLevel or above";
-            findings.judge(&rule::LOG_02, unless(level >= least, what, expected));
+            verdicts.judge(&rule::LOG_02, unless(level >= least, what, expected));
         }
     }
 }
 
 /// Without sessions a log message belongs to a request that wants it; over HTTP that is the one of its stream.
-fn judge_request(level: usize, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+fn judge_request(level: usize, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
     let requests = || {
         let all = state.unanswered(Role::Client).map(|(_, request)| request);
         all.filter(|request| !state.is_http() || request.stream == message.stream)
@@ -90,14 +90,14 @@ fn judge_request(level: usize, message: &Message<'_>, state: &State, findings: &
         Some(_) => "a log message below the level that the request names",
     };
     let expected = "send log messages to requests that name a logLevel, at that level or above";
-    findings.judge(&rule::LOG_03, unless(least.is_some_and(|least| level >= least), what, expected));
+    verdicts.judge(&rule::LOG_03, unless(least.is_some_and(|least| level >= least), what, expected));
 }
 
-fn judge_level(level: &Value, findings: &mut Findings<'_>) {
+fn judge_level(level: &Value, verdicts: &mut VerdictWriter<'_>) {
     let is_level = level.as_str().and_then(index_of).is_some();
     let what = "a log level that does not exist";
     let expected = "use debug, info, notice, warning, error, critical, alert or emergency";
-    findings.judge(&rule::LOG_06, unless(is_level, what, expected));
+    verdicts.judge(&rule::LOG_06, unless(is_level, what, expected));
 }
 
 fn index_of(level: &str) -> Option<usize> {

@@ -9,7 +9,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::id_set::IdSet;
-use super::{Check, Findings};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::State;
 use crate::auditor::message::{Body, Message};
 use crate::recording::{Event, EventKind};
@@ -49,33 +49,33 @@ impl Check for Messages {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
-        findings.judge(&rule::RPC_01, misplaced(message));
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+        verdicts.judge(&rule::RPC_01, misplaced(message));
         match &message.body {
             Body::Request { id, method, .. } => {
-                findings.judge(&rule::RPC_02, None);
+                verdicts.judge(&rule::RPC_02, None);
                 if state.request(message.from, message.stream, id).is_some() {
                     self.sent(message.from).excuse(id);
                 }
                 if NotificationMethod::known(method).is_some() {
                     let what = format!("{method} has an id");
-                    findings.judge(&rule::RPC_07, Some((what, "send a notification without an id")));
+                    verdicts.judge(&rule::RPC_07, Some((what, "send a notification without an id")));
                 }
             }
             Body::Notification { .. } => {
-                findings.judge(&rule::RPC_07, None);
+                verdicts.judge(&rule::RPC_07, None);
                 self.sent(message.from).notified = true;
             }
             Body::Response { id, request: Some(_), result } => {
-                findings.judge(&rule::RPC_05, None);
-                findings.judge(&rule::RPC_06, no_object(result));
+                verdicts.judge(&rule::RPC_05, None);
+                verdicts.judge(&rule::RPC_06, no_object(result));
                 self.sent(message.from.peer()).answered.insert(id);
             }
             Body::Response { id, request: None, result } => {
-                findings.judge(&rule::RPC_06, no_object(result));
+                verdicts.judge(&rule::RPC_06, no_object(result));
                 match id {
-                    Value::Null => self.without_id(message, *result, state, findings),
-                    id => self.without_request(message, id, state, findings),
+                    Value::Null => self.without_id(message, *result, state, verdicts),
+                    id => self.without_request(message, id, state, verdicts),
                 }
             }
         }
@@ -84,15 +84,15 @@ impl Check for Messages {
         }
     }
 
-    fn event(&mut self, event: &Event, state: &State, findings: &mut Findings<'_>) {
+    fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
         match &event.kind {
             EventKind::Invalid { direction, bytes, .. } => {
-                self.invalid(state.sender(*direction), bytes, state, findings);
+                self.invalid(state.sender(*direction), bytes, state, verdicts);
             }
             EventKind::Message { direction, text, .. } if text.starts_with('[') => {
                 if let Ok(Incoming::Batch(batch)) = decode(text.as_bytes(), &LIMITS) {
-                    for fault in batch.into_iter().filter_map(Result::err) {
-                        self.malformed(state.sender(*direction), &fault, findings);
+                    for violation in batch.into_iter().filter_map(Result::err) {
+                        self.malformed(state.sender(*direction), &violation, verdicts);
                     }
                 }
             }
@@ -119,33 +119,33 @@ impl Messages {
     }
 
     /// What is no message.
-    fn invalid(&mut self, from: Role, bytes: &[u8], state: &State, findings: &mut Findings<'_>) {
+    fn invalid(&mut self, from: Role, bytes: &[u8], state: &State, verdicts: &mut VerdictWriter<'_>) {
         self.sent(from).is_unreadable = true;
         // A line of text that is no JSON is what the rules of stdio are about.
         let is_text = || std::str::from_utf8(bytes).is_ok();
         let is_json = || serde_json::from_slice::<IgnoredAny>(bytes).is_ok();
-        if let Err(fault) = decode(bytes, &LIMITS)
+        if let Err(violation) = decode(bytes, &LIMITS)
             && !bytes.is_empty()
             && (state.transport != "stdio" || is_json() || !is_text())
         {
-            self.malformed(from, &fault, findings);
+            self.malformed(from, &violation, verdicts);
         }
     }
 
-    fn malformed(&mut self, from: Role, fault: &DecodeError, findings: &mut Findings<'_>) {
-        if let Some(id) = fault.id.as_ref().and_then(|id| serde_json::to_value(id).ok()) {
+    fn malformed(&mut self, from: Role, violation: &DecodeError, verdicts: &mut VerdictWriter<'_>) {
+        if let Some(id) = violation.id.as_ref().and_then(|id| serde_json::to_value(id).ok()) {
             self.sent(from).excuse(&id);
         }
-        let expected = if fault.rule.id == rule::RPC_02.id {
+        let expected = if violation.rule.id == rule::RPC_02.id {
             "send a string or an integer as id"
-        } else if fault.rule.id == rule::RPC_05.id {
+        } else if violation.rule.id == rule::RPC_05.id {
             "answer with the id of the request"
-        } else if fault.rule.id == rule::RPC_06.id {
+        } else if violation.rule.id == rule::RPC_06.id {
             "answer with a result, or with an error that has an integer code and a message"
         } else {
             "send a JSON-RPC 2.0 object with jsonrpc, and a method with params, a result or an error"
         };
-        findings.judge(fault.rule, Some((fault.error.message.to_string(), expected)));
+        verdicts.judge(violation.rule, Some((violation.error.message.to_string(), expected)));
     }
 
     /// A response whose id is that of no request without a response.
@@ -154,7 +154,7 @@ impl Messages {
         message: &Message<'_>,
         id: &Value,
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let may_repeat = state.is_http() && (self.is_repeated || state.is_resumed);
         let asked = self.sent(message.from.peer());
@@ -176,7 +176,7 @@ impl Messages {
         } else {
             "a response to no request".to_owned()
         };
-        findings.judge(&rule::RPC_05, Some((what, "answer each request once, with its id")));
+        verdicts.judge(&rule::RPC_05, Some((what, "answer each request once, with its id")));
     }
 
     /// An error without an id answers what cannot be read. An unknown method was read.
@@ -185,7 +185,7 @@ impl Messages {
         message: &Message<'_>,
         result: Result<&Value, &Value>,
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let code = result.err().and_then(|error| error.get("code")).and_then(Value::as_i64);
         let was_read = matches!(code, Some(code::METHOD_NOT_FOUND | code::INVALID_PARAMS));
@@ -196,10 +196,10 @@ impl Messages {
         let asked = state.unanswered(message.from.peer()).next().is_some();
         if sent.notified && !asked {
             let what = "an error answers a notification".to_owned();
-            findings.judge(&rule::RPC_07, Some((what, "answer no notification, not even an unknown one")));
+            verdicts.judge(&rule::RPC_07, Some((what, "answer no notification, not even an unknown one")));
         } else if asked && !sent.notified {
             let what = "an error about a request that could be read has no id".to_owned();
-            findings.judge(&rule::RPC_05, Some((what, "answer with the id of the request")));
+            verdicts.judge(&rule::RPC_05, Some((what, "answer with the id of the request")));
         }
     }
 }

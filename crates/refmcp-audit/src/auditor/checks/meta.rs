@@ -5,7 +5,7 @@ use refmcp_proto::revision::{Lifecycle, Method, Revision};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, Findings};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Handshake, State};
 use crate::auditor::message::{Body, Message};
 use crate::verdict::Role;
@@ -20,7 +20,7 @@ impl Check for Metas {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let holder = match message.body {
             Body::Request { params, .. } | Body::Notification { params, .. } => params,
             Body::Response { result: Ok(result), .. } => result,
@@ -32,17 +32,17 @@ impl Check for Metas {
             && message.value.get("_meta").is_none()
             && is_stateless(message, method, meta, state)
         {
-            describes_client(meta, findings);
-            speaks(meta, state, findings);
+            describes_client(meta, verdicts);
+            speaks(meta, state, verdicts);
         } else if meta.is_some_and(|meta| !meta.is_object()) {
             let what = "_meta is no object".to_owned();
-            findings.judge(&rule::RPC_01, Some((what, "send _meta as an object, or leave it out")));
+            verdicts.judge(&rule::RPC_01, Some((what, "send _meta as an object, or leave it out")));
         }
         for meta in meta.into_iter().chain(metas_of_items(holder)) {
-            judge_keys(meta, findings);
+            judge_keys(meta, verdicts);
         }
         if let Some(meta) = meta {
-            judge_trace(meta, findings);
+            judge_trace(meta, verdicts);
         }
     }
 }
@@ -68,7 +68,7 @@ fn names_stateless(message: &Message<'_>, state: &State) -> bool {
     revision.is_some_and(|revision: Revision| revision.lifecycle() == Lifecycle::PerRequest)
 }
 
-fn describes_client(meta: Option<&Value>, findings: &mut Findings<'_>) {
+fn describes_client(meta: Option<&Value>, verdicts: &mut VerdictWriter<'_>) {
     let member = |name| meta.and_then(|meta| meta.get(name));
     let is_implementation = |info: &Value| {
         ["name", "version"].into_iter().all(|name| info.get(name).is_some_and(Value::is_string))
@@ -80,20 +80,20 @@ fn describes_client(meta: Option<&Value>, findings: &mut Findings<'_>) {
     } else if member(keys::CLIENT_INFO).is_some_and(|info| !is_implementation(info)) {
         "clientInfo of params._meta has no name or no version"
     } else {
-        return findings.judge(&rule::STATE_04, None);
+        return verdicts.judge(&rule::STATE_04, None);
     };
     let expected = "send protocolVersion and clientCapabilities in params._meta of every request";
-    findings.judge(&rule::STATE_04, Some((what.to_owned(), expected)));
+    verdicts.judge(&rule::STATE_04, Some((what.to_owned(), expected)));
 }
 
 /// A revision with sessions is opened by initialize.
-fn speaks(meta: Option<&Value>, state: &State, findings: &mut Findings<'_>) {
+fn speaks(meta: Option<&Value>, state: &State, verdicts: &mut VerdictWriter<'_>) {
     let version = meta.and_then(|meta| meta.get(keys::PROTOCOL_VERSION)).and_then(Value::as_str);
     let Some(revision) = version.and_then(|version| version.parse::<Revision>().ok()) else { return };
     let wrong = revision.lifecycle() == Lifecycle::Handshake && state.negotiated.is_none();
-    let fault =
+    let violation =
         || ("params._meta names a revision with sessions".to_owned(), "open a session of it with initialize");
-    findings.judge(&rule::T_11, wrong.then(fault));
+    verdicts.judge(&rule::T_11, wrong.then(violation));
 }
 
 /// The `_meta` of what a result lists.
@@ -104,14 +104,14 @@ fn metas_of_items(holder: &Value) -> impl Iterator<Item = &Value> {
     items.flatten().filter_map(|item| item.get("_meta"))
 }
 
-fn judge_keys(meta: &Value, findings: &mut Findings<'_>) {
+fn judge_keys(meta: &Value, verdicts: &mut VerdictWriter<'_>) {
     let Some(members) = meta.as_object().filter(|members| !members.is_empty()) else { return };
     let wrong = members.keys().find(|key| !is_key(key));
-    let fault = |key: &String| {
+    let violation = |key: &String| {
         let what = format!("the key {} of _meta is no name", key.chars().take(80).collect::<String>());
         (what, "name a key as com.example/name, with letters, digits, '-', '_' and '.'")
     };
-    findings.judge(&rule::RPC_16, wrong.map(fault));
+    verdicts.judge(&rule::RPC_16, wrong.map(violation));
 }
 
 /// Whether this is a name behind an optional prefix of labels.
@@ -130,18 +130,18 @@ fn is_key(key: &str) -> bool {
     prefix.is_none_or(|prefix| prefix.split('.').all(is_label)) && is_name
 }
 
-fn judge_trace(meta: &Value, findings: &mut Findings<'_>) {
+fn judge_trace(meta: &Value, verdicts: &mut VerdictWriter<'_>) {
     for key in ["traceparent", "tracestate", "baggage"] {
         if let Some(value) = meta.get(key) {
             let is_format = if key == "traceparent" { is_traceparent } else { is_list };
             let right = value.as_str().is_some_and(is_format);
-            let fault = || {
+            let violation = || {
                 (
                     format!("{key} of _meta has not the format of the W3C"),
                     "send trace context as the W3C has it",
                 )
             };
-            findings.judge(&rule::RPC_17, (!right).then(fault));
+            verdicts.judge(&rule::RPC_17, (!right).then(violation));
         }
     }
 }

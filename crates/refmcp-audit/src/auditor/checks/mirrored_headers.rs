@@ -10,7 +10,7 @@ use refmcp_proto::revision::{Lifecycle, Method, Revision};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, Findings, fault_if};
+use super::{Check, VerdictWriter, violation_if};
 use crate::auditor::conversation::{State, Stream};
 use crate::auditor::message::Message;
 use crate::verdict::Role;
@@ -46,7 +46,7 @@ impl Check for MirroredHeaders {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let is_stateless = |revision: Option<Revision>| {
             revision.is_some_and(|revision| revision.lifecycle() == Lifecycle::PerRequest)
         };
@@ -56,13 +56,13 @@ impl Check for MirroredHeaders {
         if let Some((request, result)) = message.result()
             && request.method == "tools/list"
         {
-            self.listed(result, findings);
+            self.listed(result, verdicts);
         }
         let Some(stream) = state.stream(message.stream).filter(|_| state.transport == "http") else { return };
         if let (Role::Client, Some((method, params))) = (message.from, message.request())
             && is_stateless(message.http_revision(stream))
         {
-            self.requested(method, params, stream, findings);
+            self.requested(method, params, stream, verdicts);
         }
         if let Some((request, error)) = message.error()
             && request.method == "tools/call"
@@ -79,7 +79,7 @@ impl Check for MirroredHeaders {
 }
 
 impl MirroredHeaders {
-    fn listed(&mut self, result: &Value, findings: &mut Findings<'_>) {
+    fn listed(&mut self, result: &Value, verdicts: &mut VerdictWriter<'_>) {
         for tool in result.get("tools").and_then(Value::as_array).into_iter().flatten() {
             let (Some(name), Some(schema)) = (
                 tool.get("name").and_then(Value::as_str),
@@ -90,13 +90,13 @@ impl MirroredHeaders {
             let marked = match param_headers(schema) {
                 Ok(marked) if marked.is_empty() => marked,
                 Ok(marked) => {
-                    findings.judge(&rule::MHTTP_14, None);
+                    verdicts.judge(&rule::MHTTP_14, None);
                     marked
                 }
                 Err(why) => {
                     let expected =
                         "mark plain properties of type string, integer or boolean with unique tokens";
-                    findings.judge(&rule::MHTTP_14, Some((why, expected)));
+                    verdicts.judge(&rule::MHTTP_14, Some((why, expected)));
                     continue;
                 }
             };
@@ -106,13 +106,13 @@ impl MirroredHeaders {
         }
     }
 
-    fn requested(&mut self, method: &str, params: &Value, stream: &Stream, findings: &mut Findings<'_>) {
+    fn requested(&mut self, method: &str, params: &Value, stream: &Stream, verdicts: &mut VerdictWriter<'_>) {
         if let Some(version) = params.get("_meta").and_then(|meta| meta.get(VERSION)).and_then(Value::as_str)
         {
             let header = ("mcp-protocol-version", stream.header("mcp-protocol-version"));
-            check_equal(&rule::MHTTP_08, header, version, "protocolVersion of _meta", findings);
+            check_equal(&rule::MHTTP_08, header, version, "protocolVersion of _meta", verdicts);
         }
-        check_equal(&rule::MHTTP_09, ("mcp-method", stream.header("mcp-method")), method, "method", findings);
+        check_equal(&rule::MHTTP_09, ("mcp-method", stream.header("mcp-method")), method, "method", verdicts);
         let name = name_of(method, params);
         // The ids of tasks have a rule of their own.
         if let Some(name) = name.filter(|_| !method.starts_with("tasks/")) {
@@ -121,28 +121,35 @@ impl MirroredHeaders {
                 ("mcp-name", stream.header("mcp-name")),
                 name,
                 "name or uri",
-                findings,
+                verdicts,
             );
         }
         if method == "tools/list" && !self.refused.is_empty() {
             self.refused.clear();
-            findings.judge(&rule::MHTTP_19, None);
+            verdicts.judge(&rule::MHTTP_19, None);
         }
         let Some(tool) = name.filter(|_| method == "tools/call") else { return };
         if self.refused.remove(tool) {
             let what = "a call that was refused for its headers is sent again without listing the tools";
-            findings
-                .judge(&rule::MHTTP_19, fault_if(true, what, "list the tools again before the next call"));
+            verdicts.judge(
+                &rule::MHTTP_19,
+                violation_if(true, what, "list the tools again before the next call"),
+            );
         }
         let arguments = params.get("arguments").unwrap_or(&Value::Null);
         for marked in self.tools.get(tool).into_iter().flatten() {
-            check_argument(marked, arguments, stream, findings);
+            check_argument(marked, arguments, stream, verdicts);
         }
     }
 }
 
 /// An argument that the tool marks, and its header.
-fn check_argument(marked: &ParamHeader, arguments: &Value, stream: &Stream, findings: &mut Findings<'_>) {
+fn check_argument(
+    marked: &ParamHeader,
+    arguments: &Value,
+    stream: &Stream,
+    verdicts: &mut VerdictWriter<'_>,
+) {
     let field = format!("mcp-param-{}", marked.name.to_ascii_lowercase());
     let header = stream.header(&field);
     let argument = marked.path.iter().try_fold(arguments, |value, name| value.get(name));
@@ -160,11 +167,11 @@ fn check_argument(marked: &ParamHeader, arguments: &Value, stream: &Stream, find
         Some(Value::Array(_) | Value::Object(_)) => return,
         None | Some(Value::Null) => {
             let what = format!("{field} stands for an argument that is absent");
-            let fault = fault_if(header.is_some(), &what, "leave out headers of absent arguments");
-            return findings.judge(&rule::MHTTP_17, fault);
+            let violation = violation_if(header.is_some(), &what, "leave out headers of absent arguments");
+            return verdicts.judge(&rule::MHTTP_17, violation);
         }
     };
-    check_equal(&rule::MHTTP_13, (&field, header), &text, "its argument", findings);
+    check_equal(&rule::MHTTP_13, (&field, header), &text, "its argument", verdicts);
 }
 
 /// A header that has to be what a member of the body is. One that is masked counts as equal.
@@ -173,26 +180,26 @@ fn check_equal(
     (field, value): (&str, Option<&str>),
     wanted: &str,
     member: &str,
-    findings: &mut Findings<'_>,
+    verdicts: &mut VerdictWriter<'_>,
 ) {
     let expected = "repeat the body in the headers";
     let Some(value) = value else {
-        return findings.judge(rule, Some((format!("there is no {field}"), expected)));
+        return verdicts.judge(rule, Some((format!("there is no {field}"), expected)));
     };
     let encoding = "send values that are no plain ASCII in base64, as =?base64?...?=";
     match compared(value, wanted) {
         Comparison::Equal => {
             if value != wanted && !value.contains(MASK) {
-                findings.judge(&rule::MHTTP_16, None);
+                verdicts.judge(&rule::MHTTP_16, None);
             }
-            findings.judge(rule, None);
+            verdicts.judge(rule, None);
         }
-        Comparison::Differs => findings.judge(rule, Some((format!("{field} is not {member}"), expected))),
+        Comparison::Differs => verdicts.judge(rule, Some((format!("{field} is not {member}"), expected))),
         Comparison::NotEncoded => {
-            findings.judge(&rule::MHTTP_16, Some((format!("{field} is no plain ASCII"), encoding)));
+            verdicts.judge(&rule::MHTTP_16, Some((format!("{field} is no plain ASCII"), encoding)));
         }
         Comparison::BadBase64 => {
-            findings.judge(&rule::MHTTP_16, Some((format!("{field} is no base64 of UTF-8"), encoding)));
+            verdicts.judge(&rule::MHTTP_16, Some((format!("{field} is no base64 of UTF-8"), encoding)));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The checks of the auditor, one file for each family of rules.
 //!
-//! A check keeps the state that only it needs. Where a rule's situation arises it says what it saw by [`Findings::judge`]: that
+//! A check keeps the state that only it needs. Where a rule's situation arises it says what it saw by [`VerdictWriter::judge`]: that
 //! the rule was kept, or how it was broken and what is expected instead. Texts repeat no values of arguments, headers and URIs:
 //! they name the member, and the evidence shows the message.
 
@@ -50,7 +50,7 @@ use refmcp_proto::rule::Rule;
 use super::conversation::State;
 use super::message::Message;
 use crate::recording::{Event, EventKind};
-use crate::verdict::{Evidence, Fault, MAX_EVIDENCE, Role, Verdicts};
+use crate::verdict::{Evidence, MAX_EVIDENCE, Role, Verdicts, Violation};
 
 /// A family of rules that are checked together.
 pub(crate) trait Check: fmt::Debug + Send {
@@ -58,13 +58,13 @@ pub(crate) trait Check: fmt::Debug + Send {
     fn rules(&self) -> &'static [&'static Rule];
 
     /// A message; one of a batch is seen by itself. The state is as it was before.
-    fn message(&mut self, _message: &Message<'_>, _state: &State, _findings: &mut Findings<'_>) {}
+    fn message(&mut self, _message: &Message<'_>, _state: &State, _findings: &mut VerdictWriter<'_>) {}
 
     /// An event of any kind; messages in it have been seen before. The state has the head of this request already.
-    fn event(&mut self, _event: &Event, _state: &State, _findings: &mut Findings<'_>) {}
+    fn event(&mut self, _event: &Event, _state: &State, _findings: &mut VerdictWriter<'_>) {}
 
     /// The conversation has ended.
-    fn finished(&mut self, _state: &State, _findings: &mut Findings<'_>) {}
+    fn finished(&mut self, _state: &State, _findings: &mut VerdictWriter<'_>) {}
 }
 
 pub(crate) type Checks = Vec<Box<dyn Check>>;
@@ -111,7 +111,7 @@ pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
 }
 
 /// Where a check says what it saw.
-pub(crate) struct Findings<'a> {
+pub(crate) struct VerdictWriter<'a> {
     verdicts: &'a mut Verdicts,
     /// The sender of the message.
     from: Option<Role>,
@@ -122,7 +122,7 @@ pub(crate) struct Findings<'a> {
     number: u64,
 }
 
-impl<'a> Findings<'a> {
+impl<'a> VerdictWriter<'a> {
     pub(super) fn of_message(
         state: &State,
         event: &'a Event,
@@ -151,10 +151,10 @@ impl<'a> Findings<'a> {
         Self { verdicts, from: None, revision: state.negotiated, event: None, number: 0 }
     }
 
-    /// The sender kept the rule, or broke it: `fault` says what it did, and what it should do instead.
-    pub(crate) fn judge(&mut self, rule: &'static Rule, fault: Option<(String, &str)>) {
+    /// The sender kept the rule, or broke it: `violation` says what it did, and what it should do instead.
+    pub(crate) fn judge(&mut self, rule: &'static Rule, violation: Option<(String, &str)>) {
         if let Some(from) = self.from {
-            self.judge_party(rule, from, fault);
+            self.judge_party(rule, from, violation);
         }
     }
 
@@ -169,21 +169,21 @@ impl<'a> Findings<'a> {
         let applies = self.revision.is_none_or(|revision| rule.revisions.contains(revision));
         if applies && role.is_bound_by(rule) {
             let expected = expected.to_owned();
-            self.verdicts.break_rule(rule, role, Fault { what, expected, count: 1, evidence });
+            self.verdicts.break_rule(rule, role, Violation { what, expected, count: 1, evidence });
         }
     }
 
     /// A party kept the rule, or broke it.
-    pub(crate) fn judge_party(&mut self, rule: &'static Rule, role: Role, fault: Option<(String, &str)>) {
+    pub(crate) fn judge_party(&mut self, rule: &'static Rule, role: Role, violation: Option<(String, &str)>) {
         let applies = self.revision.is_none_or(|revision| rule.revisions.contains(revision));
         if !applies || !role.is_bound_by(rule) {
             return;
         }
-        match fault {
+        match violation {
             None => self.verdicts.keep(rule, role),
             Some((what, expected)) => {
                 let (expected, evidence) = (expected.to_owned(), self.evidence());
-                self.verdicts.break_rule(rule, role, Fault { what, expected, count: 1, evidence });
+                self.verdicts.break_rule(rule, role, Violation { what, expected, count: 1, evidence });
             }
         }
     }
@@ -194,19 +194,19 @@ impl<'a> Findings<'a> {
         revision: Option<Revision>,
         rule: &'static Rule,
         role: Role,
-        fault: Option<(String, &str)>,
+        violation: Option<(String, &str)>,
     ) {
         if revision.is_some() {
             let of_session = std::mem::replace(&mut self.revision, revision);
-            self.judge_party(rule, role, fault);
+            self.judge_party(rule, role, violation);
             self.revision = of_session;
         }
     }
 
-    /// The same findings, about an event that has passed before.
-    pub(crate) fn at<'b>(&'b mut self, event: &'b Event) -> Findings<'b> {
+    /// The same verdicts, about an event that has passed before.
+    pub(crate) fn at<'b>(&'b mut self, event: &'b Event) -> VerdictWriter<'b> {
         let Self { from, revision, .. } = *self;
-        Findings { verdicts: self.verdicts, from, revision, event: Some(event), number: self.number }
+        VerdictWriter { verdicts: self.verdicts, from, revision, event: Some(event), number: self.number }
     }
 
     fn evidence(&self) -> Evidence {
@@ -226,7 +226,7 @@ impl<'a> Findings<'a> {
 }
 
 /// What a party did and should do instead, if it did.
-fn fault_if(is_broken: bool, what: &str, expected: &'static str) -> Option<(String, &'static str)> {
+fn violation_if(is_broken: bool, what: &str, expected: &'static str) -> Option<(String, &'static str)> {
     is_broken.then(|| (what.to_owned(), expected))
 }
 

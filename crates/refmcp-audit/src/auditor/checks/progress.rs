@@ -8,7 +8,7 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::id_set::IdSet;
-use super::{Check, Findings};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Request, State};
 use crate::auditor::message::{Body, Message};
 use crate::verdict::Role;
@@ -52,18 +52,18 @@ impl Check for Progress {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         match &message.body {
             Body::Request { method, params, .. } => {
                 if let Some(token) = params.get("_meta").and_then(|meta| meta.get(keys::PROGRESS_TOKEN)) {
-                    self.starts(message, method, token, state, findings);
+                    self.starts(message, method, token, state, verdicts);
                 }
             }
             Body::Notification { method, params } => match NotificationMethod::known(method) {
                 Some(NotificationMethod::Progress)
                     if message.from == Role::Server || !message.is_stateless() =>
                 {
-                    self.progresses(message, params, state, findings);
+                    self.progresses(message, params, state, verdicts);
                 }
                 Some(NotificationMethod::TaskStatus) => self.task_is(params),
                 _ => {}
@@ -84,11 +84,11 @@ impl Progress {
         method: &str,
         token: &Value,
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         if !is_token(token) {
             let what = "progressToken is neither a string nor an integer".to_owned();
-            return findings
+            return verdicts
                 .judge(&rule::PROG_01, Some((what, "send a string or an integer as progressToken")));
         }
         let key = key(message.from, message.stream, message.is_stateless(), token, state);
@@ -99,14 +99,14 @@ impl Progress {
         // Several clients may have one address.
         let one_sender = !state.is_http() || !message.is_stateless() || state.is_recorded_by(Role::Client);
         if one_sender {
-            let fault = || {
+            let violation = || {
                 (
                     "progressToken is that of another request that is running".to_owned(),
                     "use a progressToken of its own for each request",
                 )
             };
             let repeated = state.is_resumed && message.from == Role::Server;
-            findings.judge(&rule::PROG_01, (taken && !repeated).then(fault));
+            verdicts.judge(&rule::PROG_01, (taken && !repeated).then(violation));
         }
         if self.running.len() >= MAX_TOKENS {
             self.is_overfull = true;
@@ -121,12 +121,12 @@ impl Progress {
         message: &Message<'_>,
         params: &Value,
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let asker = message.from.peer();
         let Some(token) = params.get(keys::PROGRESS_TOKEN).filter(|token| is_token(token)) else {
             let what = "a progress notification without a progressToken".to_owned();
-            return findings.judge(&rule::PROG_01, Some((what, RUNNING)));
+            return verdicts.judge(&rule::PROG_01, Some((what, RUNNING)));
         };
         let key = key(asker, message.stream, message.is_stateless(), token, state);
         // Streams overtake each other, and what is repeated has been said before.
@@ -138,21 +138,21 @@ impl Progress {
             let finished = self.finished(asker);
             if finished.has(token) && is_ordered {
                 let what = "progress after the response".to_owned();
-                findings.judge(&rule::PROG_02, Some((what, "send progress before the response only")));
+                verdicts.judge(&rule::PROG_02, Some((what, "send progress before the response only")));
             } else if finished.lacks(token) && !self.is_overfull {
                 let what = "progress for a token that no request has".to_owned();
-                findings.judge(&rule::PROG_01, Some((what, RUNNING)));
+                verdicts.judge(&rule::PROG_01, Some((what, RUNNING)));
             }
             return;
         };
-        findings.judge(&rule::PROG_01, None);
+        verdicts.judge(&rule::PROG_01, None);
         let on_subscription =
             || ("progress of a subscription".to_owned(), "send no progress for subscriptions/listen");
-        findings.judge(&rule::PROG_04, running.is_subscription.then(on_subscription));
+        verdicts.judge(&rule::PROG_04, running.is_subscription.then(on_subscription));
         if let Some(task) = &running.task {
             let late =
                 || ("progress after the task has ended".to_owned(), "send progress until the task ends");
-            findings.judge(&rule::PROG_03, task.has_ended.then(late));
+            verdicts.judge(&rule::PROG_03, task.has_ended.then(late));
             if task.has_ended {
                 return;
             }
@@ -165,7 +165,7 @@ impl Progress {
                 (!grows && is_ordered).then_some("progress that does not grow")
             }
         };
-        findings
+        verdicts
             .judge(&rule::PROG_02, what.map(|what| (what.to_owned(), "send a number that grows each time")));
     }
 

@@ -3,8 +3,8 @@
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::values::{Fault, block_fault, items, result_type, rules_of, text, unless};
-use super::{Check, Findings};
+use super::values::{Violation, block_violation, items, result_type, rules_of, text, unless};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Request, State};
 use crate::auditor::message::Message;
 use crate::verdict::Role;
@@ -23,33 +23,33 @@ impl Check for Prompts {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         if let Some(("prompts/get", params)) = message.request() {
             if let Some(arguments) = params.get("arguments") {
                 let are_strings = arguments.as_object().is_some_and(|it| it.values().all(Value::is_string));
                 let what = "arguments of a prompt that are no strings";
                 let expected = "send arguments as an object of strings";
-                findings.judge(&rule::PROMPT_05, unless(are_strings, what, expected));
+                verdicts.judge(&rule::PROMPT_05, unless(are_strings, what, expected));
             }
         } else if let Some(("notifications/prompts/list_changed", _)) = message.notification() {
             if let Some(declared) = state.server.declares(&["prompts", "listChanged"]) {
                 let what = "notifications/prompts/list_changed of a server that does not declare it";
                 let expected = "declare prompts.listChanged, or do not announce changes";
-                findings.judge(&rule::PROMPT_01, unless(declared, what, expected));
+                verdicts.judge(&rule::PROMPT_01, unless(declared, what, expected));
             }
         } else if let Some((request, result)) = message.result().filter(|_| message.from == Role::Server) {
-            answered(request, result, state, findings);
+            answered(request, result, state, verdicts);
         }
     }
 }
 
-fn answered(request: &Request, result: &Value, state: &State, findings: &mut Findings<'_>) {
+fn answered(request: &Request, result: &Value, state: &State, verdicts: &mut VerdictWriter<'_>) {
     match &*request.method {
         "prompts/list" | "prompts/get" => {
             if let Some(declared) = state.server.declares(&["prompts"]) {
                 let what =
                     "prompts are listed or got at a server that does not declare them, and that answers";
-                findings.judge(&rule::PROMPT_01, unless(declared, what, "declare the prompts capability"));
+                verdicts.judge(&rule::PROMPT_01, unless(declared, what, "declare the prompts capability"));
             }
             if let Some(rules) = rules_of(request)
                 && request.method == "prompts/get"
@@ -57,21 +57,21 @@ fn answered(request: &Request, result: &Value, state: &State, findings: &mut Fin
             {
                 let blocks = items(result, "messages").iter().filter_map(|message| message.get("content"));
                 for block in blocks.filter(|block| text(block, "type") != Some("text")) {
-                    let fault = block_fault(block, rules).or_else(|| media_type_fault(block));
-                    findings.judge(&rule::PROMPT_03, fault);
+                    let violation = block_violation(block, rules).or_else(|| media_type_violation(block));
+                    verdicts.judge(&rule::PROMPT_03, violation);
                 }
             }
         }
         "completion/complete" => {
             if let Some(declared) = state.server.declares(&["completions"]) {
                 let what = "an argument is completed by a server that does not declare completions";
-                findings.judge(&rule::COMP_01, unless(declared, what, "declare the completions capability"));
+                verdicts.judge(&rule::COMP_01, unless(declared, what, "declare the completions capability"));
             }
             if let Some(completion) = result.get("completion") {
                 let count = completion.get("values").and_then(Value::as_array).map(Vec::len);
                 let what = "a completion without values, or with more than 100";
                 let expected = "send at most 100 values, and hasMore where there are more";
-                findings.judge(
+                verdicts.judge(
                     &rule::COMP_02,
                     unless(count.is_some_and(|count| count <= MAX_VALUES), what, expected),
                 );
@@ -82,7 +82,7 @@ fn answered(request: &Request, result: &Value, state: &State, findings: &mut Fin
 }
 
 /// A resource in a prompt has a media type, other than one in a tool's result.
-fn media_type_fault(block: &Value) -> Option<Fault> {
+fn media_type_violation(block: &Value) -> Option<Violation> {
     let resource = block.get("resource").filter(|_| text(block, "type") == Some("resource"))?;
     let what = "an embedded resource without a mimeType";
     unless(text(resource, "mimeType").is_some(), what, "name the media type of embedded resources")

@@ -6,8 +6,8 @@ use refmcp_proto::revision::Lifecycle;
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::values::{contents_fault, items, result_type, text, unless};
-use super::{Check, Findings};
+use super::values::{contents_violation, items, result_type, text, unless};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Handshake, State};
 use crate::auditor::message::Message;
 use crate::verdict::Role;
@@ -31,18 +31,18 @@ impl Check for Resources {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         match message.from {
             Role::Client => {
                 if let Some((method, params)) = message.request() {
-                    self.asked(message, method, params, findings);
+                    self.asked(message, method, params, verdicts);
                 }
             }
             Role::Server => {
                 if let Some((method, params)) = message.notification() {
-                    self.notified(method, params, state, findings);
+                    self.notified(method, params, state, verdicts);
                 } else if let Some((request, result)) = message.result() {
-                    answered(&request.method, result, state, findings);
+                    answered(&request.method, result, state, verdicts);
                 }
             }
         }
@@ -50,18 +50,24 @@ impl Check for Resources {
 }
 
 impl Resources {
-    fn asked(&mut self, message: &Message<'_>, method: &str, params: &Value, findings: &mut Findings<'_>) {
+    fn asked(
+        &mut self,
+        message: &Message<'_>,
+        method: &str,
+        params: &Value,
+        verdicts: &mut VerdictWriter<'_>,
+    ) {
         let stateless =
             message.revision.is_some_and(|revision| revision.lifecycle() == Lifecycle::PerRequest);
         match method {
             "resources/subscribe" | "resources/unsubscribe" if stateless => {
                 let what = format!("{method}, which the revision does not have");
-                findings.judge(&rule::RES_05, Some((what, "name resources in subscriptions/listen")));
+                verdicts.judge(&rule::RES_05, Some((what, "name resources in subscriptions/listen")));
             }
             "subscriptions/listen" => {
                 let wanted = params.get("notifications").and_then(|it| it.get("resourceSubscriptions"));
                 if wanted.is_some() {
-                    findings.judge(&rule::RES_05, None);
+                    verdicts.judge(&rule::RES_05, None);
                 }
             }
             "resources/subscribe" => {
@@ -76,7 +82,7 @@ impl Resources {
         }
     }
 
-    fn notified(&self, method: &str, params: &Value, state: &State, findings: &mut Findings<'_>) {
+    fn notified(&self, method: &str, params: &Value, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let (capability, what) = match method {
             "notifications/resources/list_changed" => (
                 "listChanged",
@@ -91,7 +97,7 @@ impl Resources {
         let declared = state.server.declares(&["resources", capability]);
         if let Some(declared) = declared {
             let expected = "declare in resources what is notified";
-            findings.judge(&rule::RES_01, unless(declared, what, expected));
+            verdicts.judge(&rule::RES_01, unless(declared, what, expected));
         }
         let knows_all = state.handshake > Handshake::None && !self.incomplete;
         if capability == "subscribe" && declared == Some(true) && knows_all {
@@ -101,32 +107,32 @@ impl Resources {
             let is_subscribed = self.subscribed.iter().any(is_near);
             let what = "an update of a resource that the client did not subscribe to";
             let expected = "notify of subscribed resources, by their URI or one below";
-            findings.judge(&rule::RES_09, unless(is_subscribed, what, expected));
+            verdicts.judge(&rule::RES_09, unless(is_subscribed, what, expected));
         }
     }
 }
 
-fn answered(method: &str, result: &Value, state: &State, findings: &mut Findings<'_>) {
+fn answered(method: &str, result: &Value, state: &State, verdicts: &mut VerdictWriter<'_>) {
     if !matches!(method, "resources/list" | "resources/read" | "resources/templates/list") {
         return;
     }
     if let Some(declared) = state.server.declares(&["resources"]) {
         let what = "resources are listed or read at a server that does not declare them, and that answers";
-        findings.judge(&rule::RES_01, unless(declared, what, "declare the resources capability"));
+        verdicts.judge(&rule::RES_01, unless(declared, what, "declare the resources capability"));
     }
     if method == "resources/read" && result_type(result) == "complete" {
         let contents = result.get("contents").and_then(Value::as_array);
-        let fault = match contents {
+        let violation = match contents {
             None => Some(("a result without contents".to_owned(), "send contents, a list")),
-            Some(contents) => contents.iter().find_map(|it| contents_fault(it, "a part of contents")),
+            Some(contents) => contents.iter().find_map(|it| contents_violation(it, "a part of contents")),
         };
-        findings.judge(&rule::RES_02, fault);
+        verdicts.judge(&rule::RES_02, violation);
     }
     for template in items(result, "resourceTemplates") {
         let is_template = text(template, "uriTemplate").is_some_and(is_uri_template);
         let what = "a uriTemplate that RFC 6570 does not allow";
         let expected = "write expressions as {name}, with an operator in front where one is needed";
-        findings.judge(&rule::RES_08, unless(is_template, what, expected));
+        verdicts.judge(&rule::RES_08, unless(is_template, what, expected));
     }
 }
 

@@ -4,8 +4,8 @@ use refmcp_proto::revision::Rules;
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::Findings;
-use super::values::{Fault, items, text, unless};
+use super::VerdictWriter;
+use super::values::{Violation, items, text, unless};
 use crate::auditor::conversation::declares;
 
 /// A server asks for a sample.
@@ -13,14 +13,14 @@ pub(super) fn wanted(
     params: &Value,
     capabilities: Option<&Value>,
     rules: &Rules,
-    findings: &mut Findings<'_>,
+    verdicts: &mut VerdictWriter<'_>,
 ) {
     // A client that does not sample at all is asked nothing by other rules.
     if let Some(capabilities) = capabilities.filter(|it| declares(it, &["sampling"])) {
         if params.get("tools").is_some() || params.get("toolChoice").is_some() {
             let what = "tools for a client that does not declare sampling.tools";
             let expected = "leave tools and toolChoice out, or ask a client that declares sampling.tools";
-            findings.judge(
+            verdicts.judge(
                 &rule::SAMP_04,
                 unless(declares(capabilities, &["sampling", "tools"]), what, expected),
             );
@@ -29,33 +29,33 @@ pub(super) fn wanted(
             let is_allowed = context == "none" || declares(capabilities, &["sampling", "context"]);
             let what = "includeContext for a client that does not declare sampling.context";
             let expected = "leave includeContext out, or set it to none";
-            findings.judge(&rule::SAMP_06, unless(is_allowed, what, expected));
+            verdicts.judge(&rule::SAMP_06, unless(is_allowed, what, expected));
         }
     }
     let messages = items(params, "messages");
-    let fault = messages.iter().find_map(|message| shape_fault(message.get("content"), rules));
-    let is_shaped = fault.is_none();
-    findings.judge(shape_rule(rules), fault);
+    let violation = messages.iter().find_map(|message| shape_violation(message.get("content"), rules));
+    let is_shaped = violation.is_none();
+    verdicts.judge(shape_rule(rules), violation);
     let uses_tools = messages.iter().any(|message| blocks(message).any(|block| tool_kind(block).is_some()));
     if uses_tools && is_shaped && rules.sampling_tools {
-        let fault = messages.iter().enumerate().find_map(|(at, message)| {
+        let violation = messages.iter().enumerate().find_map(|(at, message)| {
             let before = at.checked_sub(1).and_then(|before| messages.get(before));
-            pairing_fault(message, before)
+            pairing_violation(message, before)
         });
-        findings.judge(&rule::SAMP_05, fault);
+        verdicts.judge(&rule::SAMP_05, violation);
     }
 }
 
 /// A client answers with a sample.
-pub(super) fn given(result: &Value, rules: &Rules, findings: &mut Findings<'_>) {
-    let fault = shape_fault(result.get("content"), rules);
-    let is_shaped = fault.is_none();
-    findings.judge(shape_rule(rules), fault);
+pub(super) fn given(result: &Value, rules: &Rules, verdicts: &mut VerdictWriter<'_>) {
+    let violation = shape_violation(result.get("content"), rules);
+    let is_shaped = violation.is_none();
+    verdicts.judge(shape_rule(rules), violation);
     if is_shaped && rules.sampling_tools && blocks(result).any(|block| tool_kind(block).is_some()) {
         let has_results = blocks(result).any(|block| tool_kind(block) == Some("tool_result"));
         let what = "a sample that holds a tool result";
         let expected = "return what the model says or the tools that it uses; the server has the results";
-        findings.judge(&rule::SAMP_05, unless(!has_results, what, expected));
+        verdicts.judge(&rule::SAMP_05, unless(!has_results, what, expected));
     }
 }
 
@@ -64,7 +64,7 @@ fn shape_rule(rules: &Rules) -> &'static Rule {
     if rules.sampling_tools { &rule::SAMP_09 } else { &rule::SAMP_11 }
 }
 
-fn shape_fault(content: Option<&Value>, rules: &Rules) -> Option<Fault> {
+fn shape_violation(content: Option<&Value>, rules: &Rules) -> Option<Violation> {
     let is_block = |block: &Value| match text(block, "type") {
         Some("text") => text(block, "text").is_some(),
         Some("audio") => rules.audio,
@@ -109,7 +109,7 @@ fn ids<'a>(message: &'a Value, kind: &'static str, member: &'static str) -> Vec<
 }
 
 /// What is wrong between a message and the one before: tool uses have their results next, and results stand alone.
-fn pairing_fault(message: &Value, before: Option<&Value>) -> Option<Fault> {
+fn pairing_violation(message: &Value, before: Option<&Value>) -> Option<Violation> {
     let results = ids(message, "tool_result", "toolUseId");
     if !results.is_empty() && blocks(message).any(|block| tool_kind(block) != Some("tool_result")) {
         let expected = "put tool results into a message of their own";

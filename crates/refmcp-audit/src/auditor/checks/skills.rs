@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::values::{Fault, base64_length, items, rules_of, text, unless};
-use super::{Check, Findings};
+use super::values::{Violation, base64_length, items, rules_of, text, unless};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Request, State, declares};
 use crate::auditor::message::Message;
 use crate::verdict::Role;
@@ -69,51 +69,57 @@ impl Check for Skills {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         if let Some((method, params)) = message.request().filter(|_| message.from == Role::Client) {
-            asked(method, params, state, findings);
+            asked(method, params, state, verdicts);
         } else if let Some((request, result)) = message.result().filter(|_| message.from == Role::Server) {
-            self.answered(request, result, state, findings);
+            self.answered(request, result, state, verdicts);
         } else if let Some((request, error)) = message.error().filter(|_| message.from == Role::Server) {
-            self.refused(request, error.get("code").and_then(Value::as_i64), state, findings);
+            self.refused(request, error.get("code").and_then(Value::as_i64), state, verdicts);
         }
     }
 }
 
 impl Skills {
-    fn answered(&mut self, request: &Request, result: &Value, state: &State, findings: &mut Findings<'_>) {
+    fn answered(
+        &mut self,
+        request: &Request,
+        result: &Value,
+        state: &State,
+        verdicts: &mut VerdictWriter<'_>,
+    ) {
         match &*request.method {
             "initialize" | "server/discover" => {
                 let capabilities = result.get("capabilities").unwrap_or(&Value::Null);
                 if declares(capabilities, &EXTENSION) {
                     let has_resources = capabilities.get("resources").is_some_and(Value::is_object);
                     let what = "skills are declared without resources";
-                    findings.judge(&rule::SKL_02, unless(has_resources, what, "declare resources too"));
+                    verdicts.judge(&rule::SKL_02, unless(has_resources, what, "declare resources too"));
                 }
             }
             "skills/list" if is_declared(state) => {
-                findings.judge(&rule::SKL_01, None);
-                judge_hints(request, result, findings);
+                verdicts.judge(&rule::SKL_01, None);
+                judge_hints(request, result, verdicts);
                 let skills = items(result, "skills");
                 for skill in skills {
-                    self.judge_skill(skill, findings);
+                    self.judge_skill(skill, verdicts);
                 }
-                self.read_page(request, result, skills, findings);
+                self.read_page(request, result, skills, verdicts);
             }
             "skills/get" if is_declared(state) => {
-                findings.judge(&rule::SKL_01, None);
-                findings.judge(&rule::SKL_30, None);
-                judge_hints(request, result, findings);
+                verdicts.judge(&rule::SKL_01, None);
+                verdicts.judge(&rule::SKL_30, None);
+                judge_hints(request, result, verdicts);
                 let skill = result.get("skill").filter(|skill| skill.is_object());
                 let is_shaped = skill.is_some() && result.get("nextCursor").is_none();
                 let what = "a result of skills/get without a skill, or with pages";
-                findings.judge(&rule::SKL_32, unless(is_shaped, what, "put the entry into skill"));
+                verdicts.judge(&rule::SKL_32, unless(is_shaped, what, "put the entry into skill"));
                 if let Some(skill) = skill {
-                    self.judge_skill(skill, findings);
+                    self.judge_skill(skill, verdicts);
                 }
             }
             "resources/directory/read" => {
-                findings.judge(&rule::SKL_03, None);
+                verdicts.judge(&rule::SKL_03, None);
                 let directory = text(&request.params, "uri").unwrap_or_default();
                 let is_child = |resource: &Value| {
                     let below = text(resource, "uri").and_then(|uri| uri.strip_prefix(directory));
@@ -123,40 +129,46 @@ impl Skills {
                 };
                 let are_children = items(result, "resources").iter().all(is_child);
                 let what = "a directory with something that is no direct child of it";
-                findings.judge(&rule::SKL_33, unless(are_children, what, "list direct children alone"));
+                verdicts.judge(&rule::SKL_33, unless(are_children, what, "list direct children alone"));
             }
             "resources/list" => {
                 for resource in items(result, "resources") {
                     if text(resource, "uri").is_some_and(|uri| self.entries.contains(uri)) {
                         let is_markdown = text(resource, "mimeType") == Some("text/markdown");
                         let what = "the resource of a SKILL.md that is not text/markdown";
-                        findings
+                        verdicts
                             .judge(&rule::SKL_12, unless(is_markdown, what, "set mimeType to text/markdown"));
                     }
                 }
             }
             "resources/read" => {
                 for contents in items(result, "contents") {
-                    self.judge_contents(contents, findings);
+                    self.judge_contents(contents, verdicts);
                 }
             }
             _ => {}
         }
     }
 
-    fn refused(&mut self, request: &Request, code: Option<i64>, state: &State, findings: &mut Findings<'_>) {
+    fn refused(
+        &mut self,
+        request: &Request,
+        code: Option<i64>,
+        state: &State,
+        verdicts: &mut VerdictWriter<'_>,
+    ) {
         let is_unknown = code == Some(-32601);
         match &*request.method {
             method @ ("skills/list" | "skills/get") if is_unknown && is_declared(state) => {
                 let what = format!("{method} does not exist at a server that declares skills");
-                findings.judge(&rule::SKL_01, Some((what, "serve skills/list and skills/get")));
+                verdicts.judge(&rule::SKL_01, Some((what, "serve skills/list and skills/get")));
             }
             "resources/directory/read"
                 if is_unknown && state.server.declares(&DIRECTORY_READ) == Some(true) =>
             {
                 let what =
                     "resources/directory/read does not exist at a server with directoryRead".to_owned();
-                findings.judge(&rule::SKL_03, Some((what, "serve it, or do not declare directoryRead")));
+                verdicts.judge(&rule::SKL_03, Some((what, "serve it, or do not declare directoryRead")));
             }
             "skills/get" if code == Some(-32602) => {
                 if let Some(uri) = text(&request.params, "uri").filter(|uri| self.entries.contains(*uri)) {
@@ -168,10 +180,10 @@ impl Skills {
     }
 
     /// Judges the entry of a skill.
-    fn judge_skill(&mut self, skill: &Value, findings: &mut Findings<'_>) {
+    fn judge_skill(&mut self, skill: &Value, verdicts: &mut VerdictWriter<'_>) {
         let uri = text(skill, "uri").unwrap_or_default();
         let root = uri.strip_suffix("/SKILL.md");
-        findings.judge(
+        verdicts.judge(
             &rule::SKL_08,
             unless(
                 root.is_some(),
@@ -181,65 +193,65 @@ impl Skills {
         );
         let is_skill_uri = uri.starts_with("skill://");
         let what = "a skill under another scheme than skill";
-        findings.judge(&rule::SKL_06, unless(is_skill_uri, what, "serve skills under skill://"));
+        verdicts.judge(&rule::SKL_06, unless(is_skill_uri, what, "serve skills under skill://"));
         if let Some(path) = root.and_then(|root| root.split_once("://")).map(|(_, path)| path) {
             let what = "a skill whose URI has characters that its segments cannot have";
             let expected = "encode what stands before the name of the skill";
-            findings.judge(&rule::SKL_09, unless(is_path(path), what, expected));
+            verdicts.judge(&rule::SKL_09, unless(is_path(path), what, expected));
         }
         let frontmatter = skill.get("frontmatter").unwrap_or(&Value::Null);
         let name = text(frontmatter, "name");
         let is_described = name.is_some() && text(frontmatter, "description").is_some();
         let what = "a skill without a name or a description in its frontmatter";
-        findings
+        verdicts
             .judge(&rule::SKL_05, unless(is_described, what, "write both into the frontmatter of SKILL.md"));
         if let (Some(name), Some(root)) = (name, root) {
             let is_named = root.rsplit('/').next() == Some(name) && is_skill_name(name);
             let what = "a skill whose directory or name is not as names of skills are";
             let expected =
                 "call the directory as the skill, with lower-case letters, digits and single hyphens";
-            findings.judge(&rule::SKL_07, unless(is_named, what, expected));
+            verdicts.judge(&rule::SKL_07, unless(is_named, what, expected));
         }
         let is_dynamic = skill.get("resources").and_then(Value::as_str) == Some("dynamic");
         let files = skill.get("resources").and_then(Value::as_array);
         let what = "a skill whose resources are neither a list nor dynamic";
         let expected = "list the files, or say dynamic";
-        findings.judge(&rule::SKL_16, unless(files.is_some() || is_dynamic, what, expected));
+        verdicts.judge(&rule::SKL_16, unless(files.is_some() || is_dynamic, what, expected));
         if self.suspects.remove(uri) && self.entries.contains(uri) {
             let what = "skills/get refused a skill that the server lists".to_owned();
-            findings.judge(&rule::SKL_30, Some((what, "answer for each skill that is served")));
+            verdicts.judge(&rule::SKL_30, Some((what, "answer for each skill that is served")));
         }
         self.remember(uri, None);
         if let (Some(files), Some(root)) = (files, root) {
-            self.judge_files(files, uri, root, findings);
+            self.judge_files(files, uri, root, verdicts);
         }
     }
 
-    fn judge_files(&mut self, files: &[Value], uri: &str, root: &str, findings: &mut Findings<'_>) {
+    fn judge_files(&mut self, files: &[Value], uri: &str, root: &str, verdicts: &mut VerdictWriter<'_>) {
         let mut uris = HashSet::new();
         let is_once = files.iter().filter_map(|file| text(file, "uri")).all(|uri| uris.insert(uri));
         let what = "a skill that lists a file twice, or not its SKILL.md";
         let is_whole = is_once && uris.contains(uri);
-        findings.judge(&rule::SKL_18, unless(is_whole, what, "list each file once, SKILL.md included"));
+        verdicts.judge(&rule::SKL_18, unless(is_whole, what, "list each file once, SKILL.md included"));
         let is_below =
             |uri: &&str| uri.strip_prefix(root).is_some_and(|it| it.starts_with('/') && !it.contains("/../"));
         let what = "a skill that lists a file outside of its directory";
-        findings.judge(
+        verdicts.judge(
             &rule::SKL_19,
             unless(uris.iter().all(is_below), what, "list files of the directory alone"),
         );
-        findings.judge(&rule::SKL_20, files.iter().find_map(file_fault));
+        verdicts.judge(&rule::SKL_20, files.iter().find_map(file_violation));
         let size = |file: &Value| file.get("size").and_then(Value::as_u64);
         let total: u64 = files.iter().filter_map(size).fold(0, u64::saturating_add);
         let what = "a skill of more than 512 files or 16 MiB";
         let is_small = files.len() <= MAX_FILES && total <= MAX_BYTES;
-        findings.judge(&rule::SKL_23, unless(is_small, what, "make skills smaller"));
+        verdicts.judge(&rule::SKL_23, unless(is_small, what, "make skills smaller"));
         for file in files {
             if let (Some(uri), Some(size)) = (text(file, "uri"), size(file)) {
                 if self.sizes.get(uri) == Some(&size) && self.wrong_sizes.remove(uri) {
                     let what = "a file of a skill with another size than its entry says".to_owned();
                     let expected = "take size and digest of the bytes that resources/read returns";
-                    findings.judge(&rule::SKL_21, Some((what, expected)));
+                    verdicts.judge(&rule::SKL_21, Some((what, expected)));
                 }
                 self.remember(uri, Some(size));
             }
@@ -265,7 +277,7 @@ impl Skills {
     }
 
     /// What is read has the size of the entry.
-    fn judge_contents(&mut self, contents: &Value, findings: &mut Findings<'_>) {
+    fn judge_contents(&mut self, contents: &Value, verdicts: &mut VerdictWriter<'_>) {
         let uri = text(contents, "uri").unwrap_or_default();
         let Some(size) = self.sizes.get(uri) else { return };
         let length = match (text(contents, "text"), text(contents, "blob")) {
@@ -274,7 +286,7 @@ impl Skills {
             _ => return,
         };
         if length as u64 == *size {
-            findings.judge(&rule::SKL_21, None);
+            verdicts.judge(&rule::SKL_21, None);
         } else {
             self.wrong_sizes.insert(uri.to_owned());
         }
@@ -286,7 +298,7 @@ impl Skills {
         request: &Request,
         result: &Value,
         skills: &[Value],
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let before = match text(&request.params, "cursor") {
             None => Some(HashSet::new()),
@@ -296,7 +308,7 @@ impl Skills {
         let uris = skills.iter().filter_map(|skill| text(skill, "uri"));
         let is_once = uris.filter(|uri| !seen.insert((*uri).to_owned())).count() == 0;
         let what = "a skill that is twice in one list";
-        findings.judge(&rule::SKL_29, unless(is_once, what, "list each skill once, whole on one page"));
+        verdicts.judge(&rule::SKL_29, unless(is_once, what, "list each skill once, whole on one page"));
         let bytes: usize = seen.iter().map(String::len).sum();
         if let Some(next) = text(result, "nextCursor")
             && self.readings.len() < MAX_READINGS
@@ -311,7 +323,7 @@ fn is_declared(state: &State) -> bool {
     state.server.declares(&EXTENSION) == Some(true)
 }
 
-fn asked(method: &str, params: &Value, state: &State, findings: &mut Findings<'_>) {
+fn asked(method: &str, params: &Value, state: &State, verdicts: &mut VerdictWriter<'_>) {
     let names: &[&str] = match method {
         "skills/list" | "skills/get" => &EXTENSION,
         "resources/directory/read" => &DIRECTORY_READ,
@@ -320,22 +332,22 @@ fn asked(method: &str, params: &Value, state: &State, findings: &mut Findings<'_
     if let Some(declared) = state.server.declares(names) {
         let what = format!("{method} at a server that does not declare it");
         let expected = "call it once the server declares skills, and directoryRead for directories";
-        findings.judge(&rule::SKL_04, unless(declared, &what, expected));
+        verdicts.judge(&rule::SKL_04, unless(declared, &what, expected));
     }
     if method == "skills/get" {
         let is_skill = text(params, "uri").is_some_and(|uri| uri.ends_with("/SKILL.md"));
         let what = "skills/get of something that is no SKILL.md";
-        findings.judge(&rule::SKL_31, unless(is_skill, what, "ask for the URI of a SKILL.md"));
+        verdicts.judge(&rule::SKL_31, unless(is_skill, what, "ask for the URI of a SKILL.md"));
     }
 }
 
 /// Lists and entries say how they may be cached, where results do.
-fn judge_hints(request: &Request, result: &Value, findings: &mut Findings<'_>) {
+fn judge_hints(request: &Request, result: &Value, verdicts: &mut VerdictWriter<'_>) {
     if rules_of(request).is_some_and(|rules| rules.cache_hints) {
         let has_hints = result.get("ttlMs").is_some_and(Value::is_u64)
             && matches!(text(result, "cacheScope"), Some("public" | "private"));
         let what = "a result about skills without ttlMs or cacheScope";
-        findings.judge(&rule::SKL_26, unless(has_hints, what, "send ttlMs and cacheScope"));
+        verdicts.judge(&rule::SKL_26, unless(has_hints, what, "send ttlMs and cacheScope"));
     }
 }
 
@@ -357,7 +369,7 @@ fn is_skill_name(name: &str) -> bool {
         && !name.contains("--")
 }
 
-fn file_fault(file: &Value) -> Option<Fault> {
+fn file_violation(file: &Value) -> Option<Violation> {
     let digest = text(file, "digest").and_then(|digest| digest.strip_prefix("sha256:"));
     let is_digest = digest.is_some_and(|digest| {
         digest.len() == 64 && digest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))

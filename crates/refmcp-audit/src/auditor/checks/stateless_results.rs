@@ -6,7 +6,7 @@ use refmcp_proto::revision::Method;
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, Findings};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Request, State, shows_stateless};
 use crate::auditor::message::{Body, Message};
 use crate::verdict::Role;
@@ -30,66 +30,66 @@ impl Check for StatelessResults {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         if message.from != Role::Server || !message.is_stateless() {
             return;
         }
         match &message.body {
             Body::Request { method, .. } => {
                 let expected = "ask for input by a result of the type input_required";
-                findings
+                verdicts
                     .judge(&rule::RPC_15, Some((format!("the server sends the request {method}"), expected)));
             }
             // A server of sessions may answer what it does not understand.
             Body::Response { request: Some(request), result, .. }
                 if request.is_stateless() && (state.serves_stateless || shows_stateless(result)) =>
             {
-                findings.judge(&rule::RPC_15, None);
+                verdicts.judge(&rule::RPC_15, None);
                 match result {
-                    Ok(result) => answers(request, result, findings),
-                    Err(error) => refuses(request, error, findings),
+                    Ok(result) => answers(request, result, verdicts),
+                    Err(error) => refuses(request, error, verdicts),
                 }
-                accepts(request, result, findings);
+                accepts(request, result, verdicts);
             }
             _ => {}
         }
     }
 }
 
-fn answers(request: &Request, result: &Value, findings: &mut Findings<'_>) {
+fn answers(request: &Request, result: &Value, verdicts: &mut VerdictWriter<'_>) {
     let kind = result.get("resultType").and_then(Value::as_str);
     let untyped = || ("a result without resultType".to_owned(), "send resultType, such as complete");
-    findings.judge(&rule::RPC_11, kind.is_none().then(untyped));
+    verdicts.judge(&rule::RPC_11, kind.is_none().then(untyped));
     let own_extensions = request.params.get("_meta").and_then(|meta| meta.get(keys::CLIENT_CAPABILITIES));
     let extended = own_extensions.and_then(|it| it.get("extensions")).and_then(Value::as_object);
     match kind {
-        Some("complete" | "input_required") => findings.judge(&rule::RPC_13, None),
+        Some("complete" | "input_required") => verdicts.judge(&rule::RPC_13, None),
         // An extension may have types of its own, and whether a task is one has its own rule.
         Some("task") | None => {}
         Some(_) if extended.is_some_and(|extensions| !extensions.is_empty()) => {}
         Some(_) => {
             let what = "a resultType that neither the protocol nor a declared extension has".to_owned();
-            findings.judge(&rule::RPC_13, Some((what, "send complete or input_required")));
+            verdicts.judge(&rule::RPC_13, Some((what, "send complete or input_required")));
         }
     }
     let info = result.get("_meta").and_then(|meta| meta.get(keys::SERVER_INFO));
     let named = info
         .is_some_and(|info| ["name", "version"].iter().all(|it| info.get(it).is_some_and(Value::is_string)));
     let unnamed = || ("a result without serverInfo in _meta".to_owned(), "name the server in result._meta");
-    findings.judge(&rule::STATE_06, (!named).then(unnamed));
+    verdicts.judge(&rule::STATE_06, (!named).then(unnamed));
 }
 
-fn refuses(request: &Request, error: &Value, findings: &mut Findings<'_>) {
+fn refuses(request: &Request, error: &Value, verdicts: &mut VerdictWriter<'_>) {
     let Some(code) = error.get("code").and_then(Value::as_i64) else { return };
     let is_retired = matches!(code, code::RESOURCE_NOT_FOUND | code::URL_ELICITATION_REQUIRED);
     let is_reserved = (-32099..=-32023).contains(&code);
-    let fault = || {
+    let violation = || {
         (
             format!("an error with the code {code}, which the revision does not have"),
             "send a code that is defined, or one of your own outside -32768 to -32000",
         )
     };
-    findings.judge(&rule::RPC_14, (is_retired || is_reserved).then(fault));
+    verdicts.judge(&rule::RPC_14, (is_retired || is_reserved).then(violation));
     if code == code::MISSING_CAPABILITY {
         let required = error.get("data").and_then(|data| data.get("requiredCapabilities"));
         let required = required.and_then(Value::as_object).filter(|required| !required.is_empty());
@@ -106,22 +106,22 @@ fn refuses(request: &Request, error: &Value, findings: &mut Findings<'_>) {
             }
         };
         let expected = "name the missing capabilities in data.requiredCapabilities";
-        findings.judge(&rule::STATE_11, what.map(|what| (what.to_owned(), expected)));
+        verdicts.judge(&rule::STATE_11, what.map(|what| (what.to_owned(), expected)));
     }
 }
 
 /// Requests that must not be served.
-fn accepts(request: &Request, result: &Result<&Value, &Value>, findings: &mut Findings<'_>) {
+fn accepts(request: &Request, result: &Result<&Value, &Value>, verdicts: &mut VerdictWriter<'_>) {
     let code = result.err().and_then(|error| error.get("code")).and_then(Value::as_i64);
     let meta = request.params.get("_meta");
     let describes = meta.and_then(|meta| meta.get(keys::CLIENT_CAPABILITIES)).is_some_and(Value::is_object);
     let names = meta.and_then(|meta| meta.get(keys::PROTOCOL_VERSION)).is_some();
     if names && !describes {
         match code {
-            Some(code::INVALID_PARAMS) => findings.judge(&rule::STATE_05, None),
+            Some(code::INVALID_PARAMS) => verdicts.judge(&rule::STATE_05, None),
             None | Some(code::INVALID_REQUEST | code::INTERNAL_ERROR) => {
                 let what = "a request without clientCapabilities was not refused with -32602".to_owned();
-                findings.judge(&rule::STATE_05, Some((what, "refuse it with -32602")));
+                verdicts.judge(&rule::STATE_05, Some((what, "refuse it with -32602")));
             }
             Some(_) => {}
         }
@@ -130,7 +130,7 @@ fn accepts(request: &Request, result: &Result<&Value, &Value>, findings: &mut Fi
     if Method::known(&request.method) == Some(Method::Ping)
         && matches!(code, None | Some(code::METHOD_NOT_FOUND))
     {
-        let fault = || ("ping was served".to_owned(), "refuse ping with -32601");
-        findings.judge(&rule::PING_02, code.is_none().then(fault));
+        let violation = || ("ping was served".to_owned(), "refuse ping with -32601");
+        verdicts.judge(&rule::PING_02, code.is_none().then(violation));
     }
 }

@@ -3,7 +3,7 @@
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, Findings, fault_if};
+use super::{Check, VerdictWriter, violation_if};
 use crate::auditor::conversation::State;
 use crate::recording::{Event, EventKind};
 use crate::verdict::Role;
@@ -27,7 +27,7 @@ impl Check for Stdio {
         RULES
     }
 
-    fn event(&mut self, event: &Event, state: &State, findings: &mut Findings<'_>) {
+    fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
         if state.transport != "stdio" {
             return;
         }
@@ -35,11 +35,11 @@ impl Check for Stdio {
             EventKind::Message { direction, .. } => {
                 let role = state.sender(*direction);
                 if !std::mem::take(self.begun(role)).is_empty() {
-                    other_than_messages(role, findings);
+                    other_than_messages(role, verdicts);
                 }
                 [&rule::STDIO_01, &rule::STDIO_02, &rule::STDIO_03]
                     .into_iter()
-                    .for_each(|rule| findings.judge(rule, None));
+                    .for_each(|rule| verdicts.judge(rule, None));
             }
             // The rest of a message may come: a line whose end is awaited is told before that.
             EventKind::Invalid { bytes, why, .. } if why == UNFINISHED && bytes.starts_with(b"{") => {}
@@ -47,7 +47,7 @@ impl Check for Stdio {
             EventKind::Invalid { direction, bytes, .. }
                 if !bytes.is_empty() && std::str::from_utf8(bytes).is_ok() =>
             {
-                self.line(state.sender(*direction), bytes, findings);
+                self.line(state.sender(*direction), bytes, verdicts);
             }
             _ => {}
         }
@@ -64,11 +64,11 @@ impl Stdio {
     }
 
     /// A line that is no message. One that is JSON is judged as a message.
-    fn line(&mut self, role: Role, line: &[u8], findings: &mut Findings<'_>) {
+    fn line(&mut self, role: Role, line: &[u8], verdicts: &mut VerdictWriter<'_>) {
         let begun = self.begun(role);
         if begun.is_empty() && !line.trim_ascii_start().starts_with(b"{") {
             if serde_json::from_slice::<Value>(line).is_err() {
-                other_than_messages(role, findings);
+                other_than_messages(role, verdicts);
             }
             return;
         }
@@ -77,26 +77,26 @@ impl Stdio {
         let mut values = serde_json::Deserializer::from_slice(begun).into_iter::<Value>();
         let whole = values.by_ref().take_while(Result::is_ok).count();
         let rest = serde_json::from_slice::<Value>(begun.get(values.byte_offset()..).unwrap_or_default());
-        let is_incomplete = rest.is_err_and(|fault| fault.is_eof());
+        let is_incomplete = rest.is_err_and(|violation| violation.is_eof());
         let lines = begun.iter().filter(|byte| **byte == b'\n').count();
         match (whole, is_incomplete) {
             (0, true) if begun.len() <= MAX_BEGUN => return,
             (1, true) if lines == 1 => {}
-            (1, true) => one_line(role, "a message is spread over several lines", findings),
-            (2.., true) => one_line(role, "several messages stand on one line", findings),
-            _ => other_than_messages(role, findings),
+            (1, true) => one_line(role, "a message is spread over several lines", verdicts),
+            (2.., true) => one_line(role, "several messages stand on one line", verdicts),
+            _ => other_than_messages(role, verdicts),
         }
         begun.clear();
     }
 }
 
-fn one_line(role: Role, what: &str, findings: &mut Findings<'_>) {
+fn one_line(role: Role, what: &str, verdicts: &mut VerdictWriter<'_>) {
     let expected = "write each message on a line of its own, without line breaks inside";
-    findings.judge_party(&rule::STDIO_01, role, fault_if(true, what, expected));
+    verdicts.judge_party(&rule::STDIO_01, role, violation_if(true, what, expected));
 }
 
 /// The line is neither a message nor a part of one.
-fn other_than_messages(role: Role, findings: &mut Findings<'_>) {
+fn other_than_messages(role: Role, verdicts: &mut VerdictWriter<'_>) {
     let (rule, what, expected) = match role {
         Role::Client => {
             (&rule::STDIO_03, "a line on standard input is no JSON", "write messages only to the server")
@@ -107,5 +107,5 @@ fn other_than_messages(role: Role, findings: &mut Findings<'_>) {
             "write messages only to standard output, and logs to standard error",
         ),
     };
-    findings.judge_party(rule, role, fault_if(true, what, expected));
+    verdicts.judge_party(rule, role, violation_if(true, what, expected));
 }

@@ -7,7 +7,7 @@ use refmcp_proto::revision::{Method, NotificationMethod};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, Findings};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::State;
 use crate::auditor::message::{Body, Message};
 use crate::recording::{Event, EventKind};
@@ -45,7 +45,7 @@ impl Check for Subscriptions {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         if !message.is_stateless() {
             return;
         }
@@ -53,23 +53,23 @@ impl Check for Subscriptions {
             (Role::Client, Body::Request { id, method, params })
                 if Method::known(method) == Some(Method::Listen) =>
             {
-                self.listens(message.stream, id, params, findings);
+                self.listens(message.stream, id, params, verdicts);
             }
             (Role::Server, Body::Notification { method, params }) => {
                 if let Some(method) = NotificationMethod::known(method) {
-                    self.notifies(message, method, params, state, findings);
+                    self.notifies(message, method, params, state, verdicts);
                 }
             }
             (Role::Server, Body::Response { id, request: Some(request), result })
                 if Method::known(&request.method) == Some(Method::Listen) =>
             {
-                self.ends(request.stream, id, *result, findings);
+                self.ends(request.stream, id, *result, verdicts);
             }
             _ => {}
         }
     }
 
-    fn event(&mut self, event: &Event, state: &State, findings: &mut Findings<'_>) {
+    fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let Some(stream) = event.stream else { return };
         match event.kind {
             EventKind::Ended { direction } => {
@@ -79,7 +79,7 @@ impl Check for Subscriptions {
                 };
                 if is_server && self.open.iter().any(of_stream) {
                     let what = "the stream of a subscription ended without a result".to_owned();
-                    findings.judge(&rule::SUB_06, Some((what, "send a result before the stream ends")));
+                    verdicts.judge(&rule::SUB_06, Some((what, "send a result before the stream ends")));
                 }
                 self.open.retain(|key, _| key.0 != Some(stream));
             }
@@ -90,7 +90,7 @@ impl Check for Subscriptions {
 }
 
 impl Subscriptions {
-    fn listens(&mut self, stream: Option<u64>, id: &Value, params: &Value, findings: &mut Findings<'_>) {
+    fn listens(&mut self, stream: Option<u64>, id: &Value, params: &Value, verdicts: &mut VerdictWriter<'_>) {
         let filter = params.get("notifications").unwrap_or(&Value::Null);
         let what = if !filter.is_object() {
             Some("subscriptions/listen has no filter in notifications")
@@ -102,7 +102,7 @@ impl Subscriptions {
             None
         };
         let expected = "send notifications with the lists as booleans, and resourceSubscriptions as URIs";
-        findings.judge(&rule::SUB_01, what.map(|what| (what.to_owned(), expected)));
+        verdicts.judge(&rule::SUB_01, what.map(|what| (what.to_owned(), expected)));
         if self.open.len() >= MAX_SUBSCRIPTIONS {
             self.is_overfull = true;
             return;
@@ -118,7 +118,7 @@ impl Subscriptions {
         method: NotificationMethod,
         params: &Value,
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let label = params.get("_meta").and_then(|meta| meta.get(keys::SUBSCRIPTION_ID));
         let is_change = LISTS.iter().chain(&NAMED).any(|(change, _)| *change == method);
@@ -135,40 +135,40 @@ impl Subscriptions {
             let on_subscription = if state.is_http() { here.next().is_some() } else { label.is_some() };
             if on_subscription {
                 let what = "a log message on a subscription".to_owned();
-                findings
+                verdicts
                     .judge(&rule::SUB_07, Some((what, "send log messages on the stream of their request")));
             }
             return;
         }
         let Some(label) = label else {
             let what = format!("{} without subscriptionId", method.name());
-            return findings.judge(&rule::SUB_04, Some((what, LABEL)));
+            return verdicts.judge(&rule::SUB_04, Some((what, LABEL)));
         };
         let Some(subscription) = here.find(|it| it.id == *label) else {
             if !self.is_overfull {
                 let what = format!("{} with a subscriptionId that no subscription has", method.name());
-                findings.judge(&rule::SUB_04, Some((what, LABEL)));
+                verdicts.judge(&rule::SUB_04, Some((what, LABEL)));
             }
             return;
         };
-        findings.judge(&rule::SUB_04, None);
+        verdicts.judge(&rule::SUB_04, None);
         if is_acknowledgement {
-            acknowledges(subscription, params, findings);
+            acknowledges(subscription, params, verdicts);
             subscription.is_acknowledged = true;
         } else {
             if !subscription.is_acknowledged {
                 let what = format!("{} before the acknowledgement", method.name());
-                findings.judge(
+                verdicts.judge(
                     &rule::SUB_03,
                     Some((what, "send notifications/subscriptions/acknowledged first")),
                 );
             }
-            let fault = || {
+            let violation = || {
                 let what = format!("{}, which the subscription does not want", method.name());
                 (what, "send what the filter of subscriptions/listen names")
             };
-            findings.judge(&rule::SUB_02, (!wants(&subscription.filter, method)).then(fault));
-            findings.judge(&rule::SUB_07, None);
+            verdicts.judge(&rule::SUB_02, (!wants(&subscription.filter, method)).then(violation));
+            verdicts.judge(&rule::SUB_07, None);
         }
     }
 
@@ -178,15 +178,16 @@ impl Subscriptions {
         stream: Option<u64>,
         id: &Value,
         result: Result<&Value, &Value>,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let Some(subscription) = self.open.get_mut(&(stream, id.to_string())) else { return };
         subscription.has_ended = true;
         let Ok(result) = result else { return };
-        findings.judge(&rule::SUB_06, None);
+        verdicts.judge(&rule::SUB_06, None);
         let label = result.get("_meta").and_then(|meta| meta.get(keys::SUBSCRIPTION_ID));
-        let fault = || ("the result of subscriptions/listen has not its subscriptionId".to_owned(), LABEL);
-        findings.judge(&rule::SUB_04, (label != Some(id)).then(fault));
+        let violation =
+            || ("the result of subscriptions/listen has not its subscriptionId".to_owned(), LABEL);
+        verdicts.judge(&rule::SUB_04, (label != Some(id)).then(violation));
         // It may be under way on a pipe while notifications follow, but not over HTTP.
         if stream.is_none() && self.open.len() > MAX_SUBSCRIPTIONS / 2 {
             self.open.retain(|_, it| !it.has_ended);
@@ -219,7 +220,7 @@ fn wants(filter: &Value, method: NotificationMethod) -> bool {
 }
 
 /// The acknowledgement has the part of the filter that is served.
-fn acknowledges(subscription: &Subscription, params: &Value, findings: &mut Findings<'_>) {
+fn acknowledges(subscription: &Subscription, params: &Value, verdicts: &mut VerdictWriter<'_>) {
     let served = params.get("notifications");
     let more = |member: &str| {
         let (asked, served) = (subscription.filter.get(member), served.and_then(|served| served.get(member)));
@@ -242,5 +243,5 @@ fn acknowledges(subscription: &Subscription, params: &Value, findings: &mut Find
         None
     };
     let expected = "acknowledge once and first, with the part of the filter that is served";
-    findings.judge(&rule::SUB_03, what.map(|what| (what.to_owned(), expected)));
+    verdicts.judge(&rule::SUB_03, what.map(|what| (what.to_owned(), expected)));
 }

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::Findings;
-use super::values::{Fault, text, unless};
+use super::VerdictWriter;
+use super::values::{Violation, text, unless};
 use crate::verdict::Role;
 
 /// Tasks of a conversation that are remembered, and the bytes of an id.
@@ -76,7 +76,7 @@ impl Progress {
         now: u64,
         names: Names,
         ending: &'static Rule,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let status = text(task, "status").unwrap_or_default();
         let is_known = matches!(status, "working" | "input_required" | "completed" | "failed" | "cancelled");
@@ -84,12 +84,12 @@ impl Progress {
         let is_late = self.ended.is_some_and(|ended| sent > ended);
         let expected = "keep to the statuses of tasks, and keep a final one";
         if !is_known {
-            findings.judge(&rule::TSK_12, Some(("a status that does not exist".to_owned(), expected)));
+            verdicts.judge(&rule::TSK_12, Some(("a status that does not exist".to_owned(), expected)));
         } else if is_late && status != self.status {
             let what = format!("a task that is {} becomes {status}", self.status);
-            findings.judge(ending, Some((what, expected)));
+            verdicts.judge(ending, Some((what, expected)));
         } else {
-            findings.judge(&rule::TSK_12, None);
+            verdicts.judge(&rule::TSK_12, None);
         }
         self.note(task, now, names);
     }
@@ -105,11 +105,11 @@ impl Progress {
     }
 
     /// A requestor asks for the task; to ask for one that has ended is no poll. Half of the interval is enough: time passes between sending and receiving.
-    pub(super) fn poll(&mut self, now: u64, findings: &mut Findings<'_>) {
+    pub(super) fn poll(&mut self, now: u64, verdicts: &mut VerdictWriter<'_>) {
         if let (Some(last), Some(interval), None) = (self.polled, self.interval, self.ended) {
             let is_patient = now.saturating_sub(last).saturating_mul(2) >= interval;
             let what = "tasks/get comes sooner than the poll interval of the task says";
-            findings.judge(
+            verdicts.judge(
                 &rule::TSK_15,
                 unless(is_patient, what, "wait for the poll interval between requests"),
             );
@@ -128,27 +128,27 @@ pub(super) fn is_final(status: &str) -> bool {
 }
 
 /// Judges the members that each task has.
-pub(super) fn judge_shape(task: &Value, names: Names, findings: &mut Findings<'_>) {
+pub(super) fn judge_shape(task: &Value, names: Names, verdicts: &mut VerdictWriter<'_>) {
     let lifetime = task.get(names.lifetime);
     let has_lifetime = lifetime.is_some_and(|it| it.is_null() || it.is_number());
     let has_times = text(task, "createdAt").is_some() && text(task, "lastUpdatedAt").is_some();
     let what =
         if has_times { "a task without its lifetime" } else { "a task without createdAt or lastUpdatedAt" };
     let expected = "send createdAt, lastUpdatedAt and the lifetime, null where it is unlimited";
-    findings.judge(&rule::TSK_13, unless(has_times && has_lifetime, what, expected));
+    verdicts.judge(&rule::TSK_13, unless(has_times && has_lifetime, what, expected));
 }
 
 /// Judges whether tasks/get says why a task failed.
-pub(super) fn judge_failure(task: &Value, findings: &mut Findings<'_>) {
+pub(super) fn judge_failure(task: &Value, verdicts: &mut VerdictWriter<'_>) {
     if text(task, "status") == Some("failed") {
         let what = "a failed task without a statusMessage";
         let expected = "say in statusMessage why it failed";
-        findings.judge(&rule::TSK_38, unless(text(task, "statusMessage").is_some(), what, expected));
+        verdicts.judge(&rule::TSK_38, unless(text(task, "statusMessage").is_some(), what, expected));
     }
 }
 
-/// The fault of a new task's id: it is a string that no task before has.
-pub(super) fn id_fault(task: &Value, is_known: bool) -> Option<Fault> {
+/// The violation of a new task's id: it is a string that no task before has.
+pub(super) fn id_violation(task: &Value, is_known: bool) -> Option<Violation> {
     let expected = "give each task a string of its own as taskId";
     match text(task, "taskId") {
         None => Some(("a task without a taskId that is a string".to_owned(), expected)),

@@ -6,9 +6,9 @@ use refmcp_proto::revision::Tasks as Kind;
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::task_record::{Names, Progress, Records, id_fault, is_final, judge_failure, judge_shape};
+use super::task_record::{Names, Progress, Records, id_violation, is_final, judge_failure, judge_shape};
 use super::values::{fingerprint, items, text, unless};
-use super::{Check, Findings};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Request, State};
 use crate::auditor::message::Message;
 use crate::verdict::Role;
@@ -94,30 +94,30 @@ impl Check for Tasks {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         if message.revision.is_none_or(|revision| revision.rules().tasks != Kind::Experimental) {
             return;
         }
         if let Some((method, params)) = message.request() {
-            self.asked(message, method, params, state, findings);
+            self.asked(message, method, params, state, verdicts);
         } else if let Some(("notifications/tools/list_changed", _)) = message.notification() {
             self.tools.clear();
         } else if let Some(("notifications/tasks/status", params)) = message.notification() {
-            judge_unrelated(params, findings);
-            judge_shape(params, NAMES, findings);
+            judge_unrelated(params, verdicts);
+            judge_shape(params, NAMES, verdicts);
             if let Some(task) = text(params, "taskId").and_then(|id| self.tasks.get(message.from, id)) {
                 task.progress.note(params, message.at, NAMES);
                 task.progress.told();
             }
         } else if let Some((request, result)) = message.result() {
-            self.answered(message, request, result, state, findings);
+            self.answered(message, request, result, state, verdicts);
         } else if let Some((request, error)) = message.error()
             && request.method == "tasks/cancel"
             && self.ended_before(message.from, request)
         {
             let is_right = error.get("code").and_then(Value::as_i64) == Some(-32602);
             let what = "tasks/cancel of an ended task is refused with another code";
-            findings.judge(&rule::TSK_27, unless(is_right, what, "refuse it with -32602"));
+            verdicts.judge(&rule::TSK_27, unless(is_right, what, "refuse it with -32602"));
         }
     }
 }
@@ -129,16 +129,16 @@ impl Tasks {
         method: &str,
         params: &Value,
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         if let Some(names) = request_type(method) {
-            self.asked_for_work(message, params, names, state, findings);
+            self.asked_for_work(message, params, names, state, verdicts);
         }
         if method.starts_with("tasks/") {
-            judge_unrelated(params, findings);
+            judge_unrelated(params, verdicts);
         }
         if matches!(method, "sampling/createMessage" | "elicitation/create") {
-            judge_side_request(message, params, state, findings);
+            judge_side_request(message, params, state, verdicts);
         }
         let Some(task) = text(params, "taskId").and_then(|id| self.tasks.get(message.from.peer(), id)) else {
             return;
@@ -146,21 +146,21 @@ impl Tasks {
         let needs_input = task.progress.status == "input_required";
         match method {
             "tasks/get" => {
-                task.progress.poll(message.at, findings);
+                task.progress.poll(message.at, verdicts);
                 if needs_input && !task.result_wanted {
                     task.input_polls = task.input_polls.saturating_add(1);
                     if task.input_polls == INPUT_POLLS {
                         let what =
                             "a task that requires input is polled, and its result not asked for".to_owned();
                         let expected = "send tasks/result, on which the requests for input come";
-                        findings.judge(&rule::TSK_20, Some((what, expected)));
+                        verdicts.judge(&rule::TSK_20, Some((what, expected)));
                     }
                 }
             }
             "tasks/result" => {
                 task.result_wanted = true;
                 if needs_input {
-                    findings.judge(&rule::TSK_20, None);
+                    verdicts.judge(&rule::TSK_20, None);
                 }
             }
             _ => task.progress.told(),
@@ -174,24 +174,24 @@ impl Tasks {
         params: &Value,
         names: &[&str],
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let is_task = params.get("task").is_some();
         let Some(declared) = state.facts(message.from.peer()).declares(names) else { return };
         if is_task {
             let what = "task for a request whose type the receiver does not list in tasks.requests";
             let expected = "send task for the types that the receiver lists";
-            findings.judge(&rule::TSK_02, unless(declared, what, expected));
+            verdicts.judge(&rule::TSK_02, unless(declared, what, expected));
         }
         let Some(support) = text(params, "name").and_then(|name| self.tools.get(name)) else { return };
         if declared && message.from == Role::Client {
             let is_allowed = !is_task || *support != Support::Forbidden;
             let what = "a tool that forbids tasks, or does not say, is called as a task";
             let expected = "leave task out unless taskSupport is optional or required";
-            findings.judge(&rule::TSK_03, unless(is_allowed, what, expected));
+            verdicts.judge(&rule::TSK_03, unless(is_allowed, what, expected));
             if *support == Support::Required {
                 let what = "a tool that requires a task is called without one";
-                findings
+                verdicts
                     .judge(&rule::TSK_04, unless(is_task, what, "send task where taskSupport is required"));
             }
         }
@@ -203,24 +203,24 @@ impl Tasks {
         request: &Request,
         result: &Value,
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         match &*request.method {
             "tools/list" => self.listed_tools(result),
-            "tasks/get" => self.got(message, request, result, state, findings),
-            "tasks/result" => self.ended(message, request, result, findings),
-            "tasks/cancel" => self.cancelled(message, request, result, findings),
-            "tasks/list" => self.listed(message, request, result, findings),
+            "tasks/get" => self.got(message, request, result, state, verdicts),
+            "tasks/result" => self.ended(message, request, result, verdicts),
+            "tasks/cancel" => self.cancelled(message, request, result, verdicts),
+            "tasks/list" => self.listed(message, request, result, verdicts),
             method => {
                 if request_type(method).is_some() {
-                    self.worked(message, request, result, state, findings);
+                    self.worked(message, request, result, state, verdicts);
                 }
                 if let Some(wanted) = related(&request.params)
                     && result.get("task").is_none()
                 {
                     let what = "a response that does not name the task that its request names";
                     let expected = "repeat the related-task of the request in _meta of the result";
-                    findings.judge(&rule::TSK_22, unless(related(result) == Some(wanted), what, expected));
+                    verdicts.judge(&rule::TSK_22, unless(related(result) == Some(wanted), what, expected));
                 }
             }
         }
@@ -250,14 +250,14 @@ impl Tasks {
         request: &Request,
         result: &Value,
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let task = result.get("task").filter(|task| task.get("taskId").is_some());
         let is_flat = text(result, "resultType") == Some("task") || result.get("taskId").is_some();
         if message.from == Role::Server && state.client.declares(&EXTENSION) == Some(true) && task.is_none() {
             let what = "a task of the extension, which means nothing in this revision";
             let expected = "create tasks where the request has task, or answer with the result";
-            findings.judge(&rule::TSK_62, unless(!is_flat, what, expected));
+            verdicts.judge(&rule::TSK_62, unless(!is_flat, what, expected));
         }
         let declared =
             request_type(&request.method).and_then(|names| state.facts(message.from).declares(names));
@@ -265,9 +265,9 @@ impl Tasks {
         match task {
             Some(_) if !wanted => {
                 let what = "a request without task becomes a task".to_owned();
-                findings.judge(&rule::TSK_01, Some((what, "create tasks for requests that have task")));
+                verdicts.judge(&rule::TSK_01, Some((what, "create tasks for requests that have task")));
             }
-            Some(task) => self.created(message, request, task, declared, findings),
+            Some(task) => self.created(message, request, task, declared, verdicts),
             None if wanted && declared == Some(true) && !is_flat => {
                 let support = text(&request.params, "name").and_then(|name| self.tools.get(name));
                 let is_certain = match message.from {
@@ -276,7 +276,7 @@ impl Tasks {
                 };
                 if is_certain {
                     let what = "a request with task is answered with the result of its work".to_owned();
-                    findings.judge(&rule::TSK_09, Some((what, "answer with the task, and keep the result")));
+                    verdicts.judge(&rule::TSK_09, Some((what, "answer with the task, and keep the result")));
                 }
             }
             None => {}
@@ -289,19 +289,19 @@ impl Tasks {
         request: &Request,
         task: &Value,
         declared: Option<bool>,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         if declared == Some(true) {
-            findings.judge(&rule::TSK_01, None);
+            verdicts.judge(&rule::TSK_01, None);
         }
-        findings.judge(&rule::TSK_09, None);
+        verdicts.judge(&rule::TSK_09, None);
         let id = text(task, "taskId");
         let is_known = id.is_some_and(|id| self.tasks.get(message.from, id).is_some());
-        findings.judge(&rule::TSK_10, id_fault(task, is_known));
+        verdicts.judge(&rule::TSK_10, id_violation(task, is_known));
         let is_working = text(task, "status") == Some("working");
         let what = "a new task that is not working";
-        findings.judge(&rule::TSK_11, unless(is_working, what, "begin with the status working"));
-        judge_shape(task, NAMES, findings);
+        verdicts.judge(&rule::TSK_11, unless(is_working, what, "begin with the status working"));
+        judge_shape(task, NAMES, verdicts);
         if let Some(record) = id.and_then(|id| self.tasks.seen(message.from, id)) {
             *record = Task { method: Some(request.method.clone()), ..Task::default() };
             record.progress.note(task, message.at, NAMES);
@@ -314,16 +314,16 @@ impl Tasks {
         request: &Request,
         result: &Value,
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
-        judge_unrelated(result, findings);
-        judge_shape(result, NAMES, findings);
-        judge_failure(result, findings);
+        judge_unrelated(result, verdicts);
+        judge_shape(result, NAMES, verdicts);
+        judge_failure(result, verdicts);
         if let Some(stream) = state.stream(message.stream).filter(|stream| stream.status.is_some()) {
             let mut types = stream.response_headers.iter().filter(|(name, _)| name == "content-type");
             let is_stream = types.any(|(_, value)| value.starts_with("text/event-stream"));
             let what = "tasks/get is answered on an SSE stream";
-            findings.judge(&rule::TSK_25, unless(!is_stream, what, "answer it with JSON"));
+            verdicts.judge(&rule::TSK_25, unless(!is_stream, what, "answer it with JSON"));
         }
         let Some(task) = text(&request.params, "taskId").and_then(|id| self.tasks.seen(message.from, id))
         else {
@@ -333,19 +333,19 @@ impl Tasks {
         match task.outcome {
             Some((_, at)) if request.at > at && !is_final(status) => {
                 let what = "tasks/result was answered before the task ended".to_owned();
-                findings.judge(&rule::TSK_17, Some((what, "answer tasks/result once the task has ended")));
+                verdicts.judge(&rule::TSK_17, Some((what, "answer tasks/result once the task has ended")));
             }
-            Some((_, at)) if request.at > at => findings.judge(&rule::TSK_17, None),
+            Some((_, at)) if request.at > at => verdicts.judge(&rule::TSK_17, None),
             _ => {}
         }
         if task.outcome.is_none() || is_final(status) {
             let ending = if task.cancelled { &rule::TSK_28 } else { &rule::TSK_12 };
-            task.progress.observe(result, request.at, message.at, NAMES, ending, findings);
+            task.progress.observe(result, request.at, message.at, NAMES, ending, verdicts);
         }
-        task.judge_error(findings);
+        task.judge_error(verdicts);
         if task.unlisted.take().is_some_and(|at| request.at > at) {
             let what = "tasks/get finds a task that tasks/list does not have".to_owned();
-            findings.judge(&rule::TSK_32, Some((what, "list every task of the requestor")));
+            verdicts.judge(&rule::TSK_32, Some((what, "list every task of the requestor")));
         }
         task.found.get_or_insert(message.at);
     }
@@ -355,12 +355,12 @@ impl Tasks {
         message: &Message<'_>,
         request: &Request,
         result: &Value,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let id = text(&request.params, "taskId");
         let what = "the result of tasks/result does not name its task in _meta";
         let expected = "add related-task with the taskId to _meta of the result";
-        findings.judge(&rule::TSK_19, unless(id.is_some() && related(result) == id, what, expected));
+        verdicts.judge(&rule::TSK_19, unless(id.is_some() && related(result) == id, what, expected));
         let Some(task) = id.and_then(|id| self.tasks.seen(message.from, id)) else { return };
         let mut plain = result.clone();
         if let Value::Object(members) = &mut plain {
@@ -368,7 +368,7 @@ impl Tasks {
         }
         let outcome = fingerprint(&plain);
         let is_tool = task.method.as_deref() == Some("tools/call");
-        let fault = match task.outcome {
+        let violation = match task.outcome {
             Some((before, _)) if before != outcome => Some("tasks/result returns something else than before"),
             _ if is_tool && !plain.get("content").is_some_and(Value::is_array) => {
                 Some("tasks/result does not return what tools/call returns")
@@ -376,10 +376,10 @@ impl Tasks {
             _ => None,
         };
         let expected = "return exactly what the request would have returned";
-        findings.judge(&rule::TSK_18, fault.map(|what| (what.to_owned(), expected)));
+        verdicts.judge(&rule::TSK_18, violation.map(|what| (what.to_owned(), expected)));
         task.outcome = Some((outcome, message.at));
         task.is_error = is_tool && plain.get("isError").and_then(Value::as_bool) == Some(true);
-        task.judge_error(findings);
+        task.judge_error(verdicts);
     }
 
     fn cancelled(
@@ -387,18 +387,18 @@ impl Tasks {
         message: &Message<'_>,
         request: &Request,
         result: &Value,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
-        judge_unrelated(result, findings);
+        judge_unrelated(result, verdicts);
         if self.ended_before(message.from, request) {
             let what = "tasks/cancel of an ended task is answered with a result".to_owned();
-            findings.judge(&rule::TSK_27, Some((what, "refuse it with -32602")));
+            verdicts.judge(&rule::TSK_27, Some((what, "refuse it with -32602")));
             return;
         }
-        judge_shape(result, NAMES, findings);
+        judge_shape(result, NAMES, verdicts);
         let is_cancelled = text(result, "status") == Some("cancelled");
         let what = "tasks/cancel is answered with a task that is not cancelled";
-        findings.judge(&rule::TSK_28, unless(is_cancelled, what, "cancel the task before answering"));
+        verdicts.judge(&rule::TSK_28, unless(is_cancelled, what, "cancel the task before answering"));
         if let Some(task) = text(&request.params, "taskId").and_then(|id| self.tasks.seen(message.from, id)) {
             task.cancelled = is_cancelled;
             task.progress.note(result, message.at, NAMES);
@@ -410,16 +410,16 @@ impl Tasks {
         message: &Message<'_>,
         request: &Request,
         result: &Value,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
-        judge_unrelated(result, findings);
+        judge_unrelated(result, verdicts);
         let next = result.get("nextCursor");
         let what = "nextCursor of tasks/list is no string";
         let expected = "leave nextCursor out on the last page";
-        findings.judge(&rule::TSK_31, unless(next.is_none_or(Value::is_string), what, expected));
+        verdicts.judge(&rule::TSK_31, unless(next.is_none_or(Value::is_string), what, expected));
         let listed = items(result, "tasks");
         for task in listed {
-            judge_shape(task, NAMES, findings);
+            judge_shape(task, NAMES, verdicts);
         }
         if next.is_some() || text(&request.params, "cursor").is_some() {
             return;
@@ -427,7 +427,7 @@ impl Tasks {
         for (id, task) in self.tasks.of(message.from) {
             if task.found.is_some_and(|found| request.at > found) {
                 if listed.iter().any(|it| text(it, "taskId") == Some(id)) {
-                    findings.judge(&rule::TSK_32, None);
+                    verdicts.judge(&rule::TSK_32, None);
                 } else {
                     // It may have expired; that tasks/get still finds it would say otherwise.
                     task.unlisted = Some(message.at);
@@ -445,11 +445,11 @@ impl Tasks {
 
 impl Task {
     /// A result with isError fails a task.
-    fn judge_error(&self, findings: &mut Findings<'_>) {
+    fn judge_error(&self, verdicts: &mut VerdictWriter<'_>) {
         if self.is_error && self.progress.ended.is_some() {
             let what = "a task whose result has isError is completed";
             let is_failed = self.progress.status != "completed";
-            findings.judge(&rule::TASK_13, unless(is_failed, what, "let such a task be failed"));
+            verdicts.judge(&rule::TASK_13, unless(is_failed, what, "let such a task be failed"));
         }
     }
 }
@@ -470,14 +470,19 @@ fn related(value: &Value) -> Option<&str> {
 }
 
 /// Judges a message that names its task by its parameters.
-fn judge_unrelated(value: &Value, findings: &mut Findings<'_>) {
+fn judge_unrelated(value: &Value, verdicts: &mut VerdictWriter<'_>) {
     let is_named = value.get("_meta").is_some_and(|meta| meta.get(RELATED).is_some());
     let what = "related-task on a message that names its task already";
-    findings.judge(&rule::TSK_23, unless(!is_named, what, "leave related-task out here"));
+    verdicts.judge(&rule::TSK_23, unless(!is_named, what, "leave related-task out here"));
 }
 
 /// A request on the stream of tasks/result is caused by that task.
-fn judge_side_request(message: &Message<'_>, params: &Value, state: &State, findings: &mut Findings<'_>) {
+fn judge_side_request(
+    message: &Message<'_>,
+    params: &Value,
+    state: &State,
+    verdicts: &mut VerdictWriter<'_>,
+) {
     let mut waiting = state.unanswered(message.from.peer()).map(|(_, request)| request);
     let carrier = waiting.find(|request| {
         message.stream.is_some() && request.stream == message.stream && request.method == "tasks/result"
@@ -485,5 +490,5 @@ fn judge_side_request(message: &Message<'_>, params: &Value, state: &State, find
     let Some(id) = carrier.and_then(|request| text(&request.params, "taskId")) else { return };
     let what = "a request on the stream of tasks/result that does not name the task";
     let expected = "add related-task with the taskId to _meta of the request";
-    findings.judge(&rule::TSK_21, unless(related(params) == Some(id), what, expected));
+    verdicts.judge(&rule::TSK_21, unless(related(params) == Some(id), what, expected));
 }

@@ -6,9 +6,9 @@ use refmcp_proto::revision::Tasks as Kind;
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::task_record::{Names, Progress, Records, id_fault, judge_failure, judge_shape};
-use super::values::{Fault, fingerprint, items, request_capabilities, result_type, text, unless};
-use super::{Check, Findings};
+use super::task_record::{Names, Progress, Records, id_violation, judge_failure, judge_shape};
+use super::values::{Violation, fingerprint, items, request_capabilities, result_type, text, unless};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Request, State, declares};
 use crate::auditor::message::Message;
 use crate::verdict::Role;
@@ -64,18 +64,18 @@ impl Check for TasksExtension {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         if message.revision.is_none_or(|revision| revision.rules().tasks != Kind::Extension) {
             return;
         }
         if let Some((method, params)) = message.request() {
-            self.asked(message, method, params, state, findings);
+            self.asked(message, method, params, state, verdicts);
         } else if let Some((method, params)) = message.notification() {
-            self.notified(message, method, params, findings);
+            self.notified(message, method, params, verdicts);
         } else if let Some((request, result)) = message.result() {
-            self.answered(message, request, result, findings);
+            self.answered(message, request, result, verdicts);
         } else if let Some((request, error)) = message.error() {
-            self.refused(message, request, error.get("code").and_then(Value::as_i64), findings);
+            self.refused(message, request, error.get("code").and_then(Value::as_i64), verdicts);
         }
     }
 }
@@ -87,7 +87,7 @@ impl TasksExtension {
         method: &str,
         params: &Value,
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         if !is_about_task(method) {
             return;
@@ -99,20 +99,26 @@ impl TasksExtension {
             // An encoded value is another rule's matter.
             let is_named = name.is_some_and(|name| name == id || name.starts_with("=?"));
             let what = "a request for a task whose Mcp-Name is not the taskId";
-            findings.judge(&rule::TSK_55, unless(is_named, what, "send the taskId as Mcp-Name"));
+            verdicts.judge(&rule::TSK_55, unless(is_named, what, "send the taskId as Mcp-Name"));
         }
         let Some(task) = self.tasks.get(Role::Server, id) else { return };
         match method {
-            "tasks/get" => task.progress.poll(message.at, findings),
+            "tasks/get" => task.progress.poll(message.at, verdicts),
             "tasks/update" => {
                 task.progress.told();
-                task.judge_update(params, findings);
+                task.judge_update(params, verdicts);
             }
             _ => task.progress.told(),
         }
     }
 
-    fn notified(&mut self, message: &Message<'_>, method: &str, params: &Value, findings: &mut Findings<'_>) {
+    fn notified(
+        &mut self,
+        message: &Message<'_>,
+        method: &str,
+        params: &Value,
+        verdicts: &mut VerdictWriter<'_>,
+    ) {
         match method {
             "notifications/subscriptions/acknowledged" => {
                 let listened = self.listened.get_or_insert_default();
@@ -128,16 +134,16 @@ impl TasksExtension {
             "notifications/tasks" => {
                 let id = text(params, "taskId").unwrap_or_default();
                 let is_listened = self.listened.as_ref().is_none_or(|it| it.contains(id)) || self.incomplete;
-                let fault = unless(
+                let violation = unless(
                     is_listened,
                     "notifications/tasks of a task that no subscription has",
                     "notify of tasks whose ids were acknowledged",
                 );
-                findings.judge(&rule::TSK_56, fault.or_else(|| payload_fault(params)));
+                verdicts.judge(&rule::TSK_56, violation.or_else(|| payload_violation(params)));
                 if let Some(task) = self.tasks.get(message.from, id) {
                     task.progress.note(params, message.at, NAMES);
                     task.progress.told();
-                    task.note_keys(params, findings);
+                    task.note_keys(params, verdicts);
                 }
             }
             _ => {}
@@ -149,42 +155,42 @@ impl TasksExtension {
         message: &Message<'_>,
         request: &Request,
         result: &Value,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let method = &*request.method;
         let is_task = result_type(result) == "task";
         if is_about_task(method) {
             if is_undeclared(request) {
                 let what = format!("{method} that does not declare the extension is answered");
-                findings.judge(&rule::TSK_54, Some((what, "refuse it with -32021")));
+                verdicts.judge(&rule::TSK_54, Some((what, "refuse it with -32021")));
             }
             let what = "a result about a task that is not complete";
             let expected = "set resultType to complete; task is for the result that creates one";
-            findings.judge(&rule::TSK_43, unless(result_type(result) == "complete", what, expected));
+            verdicts.judge(&rule::TSK_43, unless(result_type(result) == "complete", what, expected));
         } else if is_task && method != "tools/call" {
             let what = format!("{method} is answered with a task");
-            findings.judge(&rule::TSK_43, Some((what, "create tasks for tools/call alone")));
+            verdicts.judge(&rule::TSK_43, Some((what, "create tasks for tools/call alone")));
         }
         match method {
-            "tools/call" if is_task => self.created(message, request, result, findings),
-            "tasks/get" => self.got(message, request, result, findings),
+            "tools/call" if is_task => self.created(message, request, result, verdicts),
+            "tasks/get" => self.got(message, request, result, verdicts),
             "tasks/update" | "tasks/cancel" => {
                 let members = result.as_object().into_iter().flat_map(|it| it.keys());
                 let is_empty = members.into_iter().all(|name| matches!(&**name, "resultType" | "_meta"));
                 let what = format!("{method} is answered with more than an acknowledgement");
-                findings.judge(&rule::TSK_51, unless(is_empty, &what, "answer with an empty result"));
+                verdicts.judge(&rule::TSK_51, unless(is_empty, &what, "answer with an empty result"));
                 self.acknowledged(request);
             }
             "tasks/result" => {
                 let what = "tasks/result, which the extension does not have, is answered".to_owned();
-                findings.judge(&rule::TSK_61, Some((what, "refuse it with -32601")));
+                verdicts.judge(&rule::TSK_61, Some((what, "refuse it with -32601")));
             }
             "server/discover" => {
                 let capabilities = result.get("capabilities").unwrap_or(&Value::Null);
                 if declares(capabilities, &EXTENSION) || declares(capabilities, &["tasks"]) {
                     let what = "the tasks capability of an older revision is declared";
                     let expected = "declare the extension and no tasks capability";
-                    findings
+                    verdicts
                         .judge(&rule::TSK_61, unless(!declares(capabilities, &["tasks"]), what, expected));
                 }
             }
@@ -197,16 +203,16 @@ impl TasksExtension {
         message: &Message<'_>,
         request: &Request,
         task: &Value,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let what = "a task for a request that does not declare the extension";
         let expected = "answer with the result, or refuse the request with -32021";
-        findings.judge(&rule::TSK_39, unless(!is_undeclared(request), what, expected));
-        findings.judge(&rule::TSK_43, None);
+        verdicts.judge(&rule::TSK_39, unless(!is_undeclared(request), what, expected));
+        verdicts.judge(&rule::TSK_43, None);
         let id = text(task, "taskId");
         let is_known = id.is_some_and(|id| self.tasks.get(message.from, id).is_some());
-        findings.judge(&rule::TSK_10, id_fault(task, is_known));
-        judge_shape(task, NAMES, findings);
+        verdicts.judge(&rule::TSK_10, id_violation(task, is_known));
+        judge_shape(task, NAMES, verdicts);
         if let Some(record) = id.and_then(|id| self.tasks.seen(message.from, id)) {
             let lifetime = task.get("ttlMs").and_then(Value::as_u64);
             *record = Task { created: Some((message.at, lifetime)), ..Task::default() };
@@ -214,20 +220,27 @@ impl TasksExtension {
         }
     }
 
-    fn got(&mut self, message: &Message<'_>, request: &Request, task: &Value, findings: &mut Findings<'_>) {
-        judge_shape(task, NAMES, findings);
-        judge_failure(task, findings);
+    fn got(
+        &mut self,
+        message: &Message<'_>,
+        request: &Request,
+        task: &Value,
+        verdicts: &mut VerdictWriter<'_>,
+    ) {
+        judge_shape(task, NAMES, verdicts);
+        judge_failure(task, verdicts);
         let has_error = task.get("error").is_some_and(Value::is_object);
         if text(task, "status") == Some("failed") && !has_error && task.get("result").is_some() {
             let what = "a task with a result is failed".to_owned();
             let expected = "let it be completed, also where the result has isError";
-            findings.judge(&rule::TSK_47, Some((what, expected)));
+            verdicts.judge(&rule::TSK_47, Some((what, expected)));
         } else {
-            let fault = payload_fault(task);
-            if fault.is_none() && task.get("result").is_some_and(|result| result.get("isError").is_some()) {
-                findings.judge(&rule::TSK_47, None);
+            let violation = payload_violation(task);
+            if violation.is_none() && task.get("result").is_some_and(|result| result.get("isError").is_some())
+            {
+                verdicts.judge(&rule::TSK_47, None);
             }
-            findings.judge(&rule::TSK_46, fault);
+            verdicts.judge(&rule::TSK_46, violation);
         }
         let Some(record) = text(&request.params, "taskId").and_then(|id| self.tasks.seen(message.from, id))
         else {
@@ -235,10 +248,10 @@ impl TasksExtension {
         };
         record.found = true;
         if record.created.is_some() {
-            findings.judge(&rule::TSK_44, None);
+            verdicts.judge(&rule::TSK_44, None);
         }
-        record.progress.observe(task, request.at, message.at, NAMES, &rule::TSK_12, findings);
-        record.note_keys(task, findings);
+        record.progress.observe(task, request.at, message.at, NAMES, &rule::TSK_12, verdicts);
+        record.note_keys(task, verdicts);
     }
 
     fn acknowledged(&mut self, request: &Request) {
@@ -256,14 +269,14 @@ impl TasksExtension {
         message: &Message<'_>,
         request: &Request,
         code: Option<i64>,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let method = &*request.method;
         match code {
             Some(-32021) if is_about_task(method) && is_undeclared(request) => {
-                findings.judge(&rule::TSK_54, None);
+                verdicts.judge(&rule::TSK_54, None);
             }
-            Some(-32601) if method == "tasks/result" => findings.judge(&rule::TSK_61, None),
+            Some(-32601) if method == "tasks/result" => verdicts.judge(&rule::TSK_61, None),
             Some(-32602) if method == "tasks/get" && !is_undeclared(request) => {
                 let task = text(&request.params, "taskId").and_then(|id| self.tasks.get(message.from, id));
                 let Some((at, lifetime)) = task.and_then(|task| task.created.filter(|_| !task.found)) else {
@@ -271,7 +284,7 @@ impl TasksExtension {
                 };
                 if lifetime.is_none_or(|lifetime| message.at < at.saturating_add(lifetime)) {
                     let what = "tasks/get does not find a task that was just created".to_owned();
-                    findings.judge(&rule::TSK_44, Some((what, "store a task before its id is sent")));
+                    verdicts.judge(&rule::TSK_44, Some((what, "store a task before its id is sent")));
                 }
             }
             _ => {}
@@ -281,7 +294,7 @@ impl TasksExtension {
 
 impl Task {
     /// Each key stands for the same request whenever it is shown.
-    fn note_keys(&mut self, task: &Value, findings: &mut Findings<'_>) {
+    fn note_keys(&mut self, task: &Value, verdicts: &mut VerdictWriter<'_>) {
         let Some(Value::Object(requests)) = task.get("inputRequests") else { return };
         let mut is_same = true;
         for (key, request) in requests {
@@ -295,10 +308,10 @@ impl Task {
             }
         }
         let what = "a key of inputRequests stands for another request than before";
-        findings.judge(&rule::TSK_48, unless(is_same, what, "use a new key for each request of a task"));
+        verdicts.judge(&rule::TSK_48, unless(is_same, what, "use a new key for each request of a task"));
     }
 
-    fn judge_update(&self, params: &Value, findings: &mut Findings<'_>) {
+    fn judge_update(&self, params: &Value, verdicts: &mut VerdictWriter<'_>) {
         let Some(Value::Object(responses)) = params.get("inputResponses") else { return };
         let is_complete = self.keys.len() < MAX_KEYS;
         // What the task wanted before the recording is not known.
@@ -315,10 +328,10 @@ impl Task {
             Some("a key of inputResponses that the task does not have")
         };
         let expected = "answer open keys with the results of their methods";
-        findings.judge(&rule::TSK_50, what.map(|what| (what.to_owned(), expected)));
+        verdicts.judge(&rule::TSK_50, what.map(|what| (what.to_owned(), expected)));
         let is_twice = responses.keys().any(|key| self.answered.contains(key));
         let what = "an input request that was answered is answered again";
-        findings
+        verdicts
             .judge(&rule::TSK_49, unless(!is_twice, what, "answer each key once, however often it is shown"));
     }
 }
@@ -334,7 +347,7 @@ fn is_undeclared(request: &Request) -> bool {
 }
 
 /// What a task lacks that belongs to its status.
-fn payload_fault(task: &Value) -> Option<Fault> {
+fn payload_violation(task: &Value) -> Option<Violation> {
     let member = match text(task, "status") {
         Some("input_required") => "inputRequests",
         Some("completed") => "result",

@@ -7,8 +7,8 @@ use refmcp_proto::rule::{self, Rule};
 use refmcp_proto::schema::{SchemaError, SchemaValidator};
 use serde_json::Value;
 
-use super::values::{block_fault, is_same, items, result_type, rules_of, text, unless};
-use super::{Check, Findings};
+use super::values::{block_violation, is_same, items, result_type, rules_of, text, unless};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Request, State};
 use crate::auditor::message::Message;
 use crate::verdict::Role;
@@ -60,7 +60,7 @@ impl Check for Tools {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, state: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
         if let Some(("notifications/tools/list_changed", _)) = message.notification() {
             if message.from == Role::Server {
                 // What was listed may be different now.
@@ -68,7 +68,7 @@ impl Check for Tools {
                 if let Some(declared) = state.server.declares(&["tools", "listChanged"]) {
                     let what = "notifications/tools/list_changed of a server that does not declare it";
                     let expected = "declare tools.listChanged, or do not announce changes";
-                    findings.judge(&rule::TOOL_02, unless(declared, what, expected));
+                    verdicts.judge(&rule::TOOL_02, unless(declared, what, expected));
                 }
             }
             return;
@@ -82,21 +82,21 @@ impl Check for Tools {
         }
         if let Some(declared) = state.server.declares(&["tools"]) {
             let what = "tools are listed or called at a server that does not declare them, and that answers";
-            findings.judge(&rule::TOOL_01, unless(declared, what, "declare the tools capability"));
+            verdicts.judge(&rule::TOOL_01, unless(declared, what, "declare the tools capability"));
         }
         if request.method == "tools/list" {
-            self.listed(request, result, findings);
+            self.listed(request, result, verdicts);
         } else if let Some(rules) = rules_of(request) {
-            self.called(request, result, rules, state, findings);
+            self.called(request, result, rules, state, verdicts);
         }
     }
 }
 
 impl Tools {
-    fn listed(&mut self, request: &Request, result: &Value, findings: &mut Findings<'_>) {
+    fn listed(&mut self, request: &Request, result: &Value, verdicts: &mut VerdictWriter<'_>) {
         let tools = items(result, "tools");
         for tool in tools {
-            check_tool(tool, findings);
+            check_tool(tool, verdicts);
             self.remember_output(tool);
         }
         // The pages before are not known where the reading began before the recording.
@@ -111,7 +111,7 @@ impl Tools {
         let is_twice = names.iter().enumerate().any(|(at, name)| !seen.insert(name) && at >= before);
         if is_twice {
             let what = "two tools of one list have the same name".to_owned();
-            findings.judge(&rule::TOOL_04, Some((what, "give each tool a name of its own")));
+            verdicts.judge(&rule::TOOL_04, Some((what, "give each tool a name of its own")));
         }
         if names.iter().map(String::len).sum::<usize>() > MAX_NAMES {
             return;
@@ -121,12 +121,12 @@ impl Tools {
                 self.readings.insert(next.to_owned(), names);
             }
             Some(_) => {}
-            None => self.finish_list(names, findings),
+            None => self.finish_list(names, verdicts),
         }
     }
 
     /// Compares the order with that of the list before, where both have the same tools.
-    fn finish_list(&mut self, names: Vec<String>, findings: &mut Findings<'_>) {
+    fn finish_list(&mut self, names: Vec<String>, verdicts: &mut VerdictWriter<'_>) {
         if let Some(last) = self.last.replace(names)
             && let Some(names) = &self.last
             && last.len() > 1
@@ -135,7 +135,7 @@ impl Tools {
             if set(&last) == set(names) {
                 let what = "the same tools are listed in another order than before";
                 let expected = "list tools in the same order each time";
-                findings.judge(&rule::TOOL_03, unless(last == *names, what, expected));
+                verdicts.judge(&rule::TOOL_03, unless(last == *names, what, expected));
             }
         }
     }
@@ -156,31 +156,31 @@ impl Tools {
         result: &Value,
         rules: &Rules,
         state: &State,
-        findings: &mut Findings<'_>,
+        verdicts: &mut VerdictWriter<'_>,
     ) {
         let is_task = request.params.get("task").is_some() && result.get("task").is_some();
         if is_task || result_type(result) != "complete" {
             return;
         }
         let structured = result.get("structuredContent");
-        check_content(result, structured.is_some(), rules, state, findings);
+        check_content(result, structured.is_some(), rules, state, verdicts);
         if result.get("isError").and_then(Value::as_bool) == Some(true) {
             return;
         }
         if let Some(structured) = structured {
             if rules.structured_output == StructuredOutput::Object {
                 let what = "structuredContent is no object";
-                findings
+                verdicts
                     .judge(&rule::T_28, unless(structured.is_object(), what, "wrap the value in an object"));
             }
             let what = "structuredContent is not repeated as text";
             let expected = "add a text block with the same value as JSON";
-            findings.judge(&rule::TOOL_07, unless(is_repeated(structured, result), what, expected));
+            verdicts.judge(&rule::TOOL_07, unless(is_repeated(structured, result), what, expected));
         }
         let name = text(&request.params, "name").unwrap_or_default();
-        if let Some(fault) = self.outputs.get_mut(name).and_then(|output| output.check(structured)) {
+        if let Some(violation) = self.outputs.get_mut(name).and_then(|output| output.check(structured)) {
             let expected = "return what outputSchema describes, or correct outputSchema";
-            findings.judge(&rule::TOOL_06, fault.map(|what| (what.to_owned(), expected)));
+            verdicts.judge(&rule::TOOL_06, violation.map(|what| (what.to_owned(), expected)));
         }
     }
 }
@@ -203,17 +203,17 @@ impl Output {
     }
 }
 
-fn check_tool(tool: &Value, findings: &mut Findings<'_>) {
+fn check_tool(tool: &Value, verdicts: &mut VerdictWriter<'_>) {
     let name = text(tool, "name").unwrap_or_default();
     let is_name = (1..=128).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
     let what = "a tool whose name has other characters or another length than names have";
     let expected = "name tools with 1 to 128 letters, digits, underscores, hyphens and dots";
-    findings.judge(&rule::TOOL_04, unless(is_name, what, expected));
+    verdicts.judge(&rule::TOOL_04, unless(is_name, what, expected));
     let is_object = tool.get("inputSchema").is_some_and(|schema| text(schema, "type") == Some("object"));
     let what = "a tool whose inputSchema is no schema of type object";
     let expected = "set type to object in inputSchema, also for tools without arguments";
-    findings.judge(&rule::TOOL_05, unless(is_object, what, expected));
+    verdicts.judge(&rule::TOOL_05, unless(is_object, what, expected));
 }
 
 fn check_content(
@@ -221,22 +221,22 @@ fn check_content(
     is_structured: bool,
     rules: &Rules,
     state: &State,
-    findings: &mut Findings<'_>,
+    verdicts: &mut VerdictWriter<'_>,
 ) {
     let Some(content) = result.get("content").and_then(Value::as_array) else {
         // Structured content without text breaks the rule that it is repeated.
         if !is_structured {
             let what = "a tool's result without content".to_owned();
-            findings.judge(&rule::TOOL_16, Some((what, "send content, an empty list where there is none")));
+            verdicts.judge(&rule::TOOL_16, Some((what, "send content, an empty list where there is none")));
         }
         return;
     };
-    let fault = content.iter().find_map(|block| block_fault(block, rules));
-    findings.judge(&rule::TOOL_16, fault);
+    let violation = content.iter().find_map(|block| block_violation(block, rules));
+    verdicts.judge(&rule::TOOL_16, violation);
     let embeds = content.iter().any(|block| text(block, "type") == Some("resource"));
     if embeds && let Some(declared) = state.server.declares(&["resources"]) {
         let what = "a result embeds a resource, and the server does not declare resources";
-        findings.judge(&rule::TOOL_14, unless(declared, what, "declare and serve resources"));
+        verdicts.judge(&rule::TOOL_14, unless(declared, what, "declare and serve resources"));
     }
 }
 

@@ -5,7 +5,7 @@ use refmcp_proto::revision::{Method, ServerMethod};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::{Value, json};
 
-use super::{Check, Findings};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Request, State};
 use crate::auditor::message::{Body, Message};
 use crate::verdict::{Evidence, Role};
@@ -26,9 +26,9 @@ impl Check for Unanswered {
         RULES
     }
 
-    fn message(&mut self, message: &Message<'_>, _: &State, findings: &mut Findings<'_>) {
+    fn message(&mut self, message: &Message<'_>, _: &State, verdicts: &mut VerdictWriter<'_>) {
         let Body::Response { request: Some(request), result, .. } = message.body else { return };
-        findings.judge(&rule::RPC_22, None);
+        verdicts.judge(&rule::RPC_22, None);
         if is_ping(request) {
             let is_empty =
                 |result: &Value| result.as_object().is_some_and(|it| it.keys().all(|key| key == "_meta"));
@@ -38,16 +38,16 @@ impl Check for Unanswered {
                 Err(error) if error.get("code") == Some(&code::METHOD_NOT_FOUND.into()) => {
                     Some("ping is no known method")
                 }
-                // What else is wrong may be the fault of the request.
+                // What else is wrong may be the violation of the request.
                 Err(_) => return,
             };
             let expected = "answer ping at once with an empty result";
-            findings.judge(&rule::PING_01, what.map(|what| (what.to_owned(), expected)));
+            verdicts.judge(&rule::PING_01, what.map(|what| (what.to_owned(), expected)));
         }
     }
 
     /// A request has waited long before the pipe was closed. Over HTTP it may never have arrived.
-    fn finished(&mut self, state: &State, findings: &mut Findings<'_>) {
+    fn finished(&mut self, state: &State, verdicts: &mut VerdictWriter<'_>) {
         let Some(closed) = state.closed_at.filter(|_| !state.is_http()) else { return };
         for from in [Role::Client, Role::Server] {
             for (id, request) in state.unanswered(from) {
@@ -62,7 +62,7 @@ impl Check for Unanswered {
                     let text = json!({"id": id, "method": request.method}).to_string();
                     let evidence =
                         Evidence { at: request.at, stream: request.stream, text, ..Evidence::default() };
-                    findings.break_earlier(rule, from.peer(), (what, expected), evidence);
+                    verdicts.break_earlier(rule, from.peer(), (what, expected), evidence);
                 }
             }
         }

@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::auditor::conversation::Request;
 
 /// What a party did, and what it should do instead.
-pub(super) type Fault = (String, &'static str);
+pub(super) type Violation = (String, &'static str);
 
-/// A fault where something does not hold.
-pub(super) fn unless(holds: bool, what: &str, expected: &'static str) -> Option<Fault> {
+/// A violation where something does not hold.
+pub(super) fn unless(holds: bool, what: &str, expected: &'static str) -> Option<Violation> {
     (!holds).then(|| (what.to_owned(), expected))
 }
 
@@ -76,7 +76,7 @@ pub(super) fn is_same(left: &Value, right: &Value) -> bool {
 }
 
 /// What is wrong with a content block of a tool's result or a prompt. Types that no revision has are left alone.
-pub(super) fn block_fault(block: &Value, rules: &Rules) -> Option<Fault> {
+pub(super) fn block_violation(block: &Value, rules: &Rules) -> Option<Violation> {
     let expected_type = "send blocks of the types that the revision has";
     match text(block, "type") {
         None => Some(("a content block without a type".to_owned(), expected_type)),
@@ -95,7 +95,7 @@ pub(super) fn block_fault(block: &Value, rules: &Rules) -> Option<Fault> {
             "encode the bytes as base64 in data and name their mimeType",
         ),
         Some("resource") => {
-            contents_fault(block.get("resource").unwrap_or(&Value::Null), "an embedded resource")
+            contents_violation(block.get("resource").unwrap_or(&Value::Null), "an embedded resource")
         }
         Some("resource_link") => unless(
             text(block, "uri").is_some() && text(block, "name").is_some(),
@@ -107,7 +107,7 @@ pub(super) fn block_fault(block: &Value, rules: &Rules) -> Option<Fault> {
 }
 
 /// What is wrong with the contents of a resource.
-pub(super) fn contents_fault(contents: &Value, subject: &str) -> Option<Fault> {
+pub(super) fn contents_violation(contents: &Value, subject: &str) -> Option<Violation> {
     if text(contents, "uri").is_none() {
         return Some((format!("{subject} without a uri"), "name the resource by its uri"));
     }

@@ -1,10 +1,10 @@
-//! The conversation on the page: the events of the excerpt, and the evidence of faults beyond it.
+//! The conversation on the page: the events of the excerpt, and the evidence of violations beyond it.
 
 use std::fmt::Write;
 
 use super::super::excerpt::{Entry, Excerpt};
 use super::super::markup::{escaped, escaped_line};
-use super::{Faults, Mark};
+use super::{Mark, Violations};
 use crate::verdict::Role;
 
 /// Messages with more brackets and commas than this are not laid out, since each would become a line.
@@ -14,12 +14,12 @@ const MAX_LINES: usize = 200;
 const MAX_INDENT: usize = 12;
 
 /// Writes the events in their order.
-pub(super) fn write(excerpt: &Excerpt, faults: &Faults<'_>, out: &mut String) {
+pub(super) fn write(excerpt: &Excerpt, violations: &Violations<'_>, out: &mut String) {
     out.push_str("<section id=\"conversation\" aria-labelledby=\"conversation-title\" tabindex=\"0\">\n");
     out.push_str("<h2 id=\"conversation-title\">Conversation</h2>\n");
     let last = excerpt.entries.last().map_or(0, |entry| entry.event);
-    let beyond = faults.by_event.range(last + 1..).filter_map(|(_, marks)| marks.first());
-    if excerpt.events == 0 && faults.by_event.is_empty() {
+    let beyond = violations.by_event.range(last + 1..).filter_map(|(_, marks)| marks.first());
+    if excerpt.events == 0 && violations.by_event.is_empty() {
         out.push_str(
             "<p class=\"muted\">The report has no events: the recording is not at hand or is empty.</p>\n",
         );
@@ -28,12 +28,12 @@ pub(super) fn write(excerpt: &Excerpt, faults: &Faults<'_>, out: &mut String) {
     let start = excerpt.entries.first().map_or(0, |entry| entry.at);
     let mut next = 1;
     for entry in &excerpt.entries {
-        write_event(&Shown::from(entry), start, faults, out);
+        write_event(&Shown::from(entry), start, violations, out);
         next = entry.event + 1;
     }
     for mark in beyond {
         write_gap(mark.evidence.event.saturating_sub(next), out);
-        write_event(&Shown::from(mark), start, faults, out);
+        write_event(&Shown::from(mark), start, violations, out);
         next = mark.evidence.event + 1;
     }
     write_gap((excerpt.events + 1).saturating_sub(next), out);
@@ -74,19 +74,19 @@ impl<'a> From<&'a Mark<'_>> for Shown<'a> {
     }
 }
 
-fn write_event(shown: &Shown<'_>, start: u64, faults: &Faults<'_>, out: &mut String) {
-    let marks = faults.by_event.get(&shown.event).map_or(&[][..], Vec::as_slice);
+fn write_event(shown: &Shown<'_>, start: u64, violations: &Violations<'_>, out: &mut String) {
+    let marks = violations.by_event.get(&shown.event).map_or(&[][..], Vec::as_slice);
     let (class, sender) = match shown.from {
         Some(Role::Client) => ("client", "client to server"),
         Some(Role::Server) => ("server", "server to client"),
         None => ("neither", ""),
     };
-    let faulty = if marks.is_empty() { "" } else { " faulty" };
+    let broken = if marks.is_empty() { "" } else { " broken" };
     let offset = shown.at.saturating_sub(start);
     // Writing to a string cannot fail.
     let _ = write!(
         out,
-        "<li id=\"event-{}\" class=\"event from-{class}{faulty}\" tabindex=\"-1\"><p class=\"head\"><span class=\"title\">{}</span> \
+        "<li id=\"event-{}\" class=\"event from-{class}{broken}\" tabindex=\"-1\"><p class=\"head\"><span class=\"title\">{}</span> \
          <span class=\"muted\">{sender}</span> <span class=\"muted place\">event {}, +{}.{:03} s, connection {}{}</span></p>",
         shown.event,
         escaped_line(shown.title),

@@ -1,6 +1,6 @@
 //! Reports as one page of HTML, with the conversation beside the rules.
 //!
-//! The page is whole without the network and without scripts: a link marks the message of a fault (`:target`), filters are
+//! The page is whole without the network and without scripts: a link marks the message of a violation (`:target`), filters are
 //! checkboxes that the style sheet reads (`:has`), and a content security policy forbids everything but the style sheet. What peers
 //! wrote is only ever text.
 
@@ -35,7 +35,7 @@ pub fn html(report: &Report, excerpt: &Excerpt) -> String {
         escaped_line(&titles(report)),
     );
     write_header(report, &mut out);
-    let faults = Faults::of(report);
+    let violations = Violations::of(report);
     out.push_str("<main>\n<section id=\"rules\" aria-labelledby=\"rules-title\" tabindex=\"0\">\n");
     out.push_str("<h2 id=\"rules-title\">Rules</h2>\n");
     for (number, judgement) in report.judgements.iter().enumerate() {
@@ -45,7 +45,7 @@ pub fn html(report: &Report, excerpt: &Excerpt) -> String {
         out.push_str("<p>No conversation was recorded.</p>\n");
     }
     out.push_str("</section>\n");
-    conversation::write(excerpt, &faults, &mut out);
+    conversation::write(excerpt, &violations, &mut out);
     let _ = write!(
         out,
         "</main>\n<footer>Written by {}.</footer>\n</body>\n</html>\n",
@@ -115,27 +115,30 @@ fn write_filters(out: &mut String) {
     out.push_str("</div>\n");
 }
 
-/// Where faults are in the conversation, by the numbers of events.
-struct Faults<'a> {
+/// Where violations are in the conversation, by the numbers of events.
+struct Violations<'a> {
     by_event: BTreeMap<u64, Vec<Mark<'a>>>,
 }
 
-/// A fault at an event.
+/// A violation at an event.
 struct Mark<'a> {
     anchor: String,
     rule: &'a RuleReport,
     evidence: &'a EvidenceReport,
 }
 
-impl<'a> Faults<'a> {
+impl<'a> Violations<'a> {
     fn of(report: &'a Report) -> Self {
         let mut by_event: BTreeMap<u64, Vec<Mark<'a>>> = BTreeMap::new();
         for (number, judgement) in report.judgements.iter().enumerate() {
             for rule in &judgement.rules {
-                for (fault, evidence) in
-                    rule.faults.iter().enumerate().filter_map(|(at, it)| Some((at, it.evidence.as_ref()?)))
+                for (violation, evidence) in rule
+                    .violations
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(at, it)| Some((at, it.evidence.as_ref()?)))
                 {
-                    let mark = Mark { anchor: fault_anchor(number, rule, fault), rule, evidence };
+                    let mark = Mark { anchor: violation_anchor(number, rule, violation), rule, evidence };
                     by_event.entry(evidence.event).or_default().push(mark);
                 }
             }
@@ -144,14 +147,14 @@ impl<'a> Faults<'a> {
     }
 }
 
-/// The id of a fault on the page.
-fn fault_anchor(judgement: usize, rule: &RuleReport, fault: usize) -> String {
-    format!("fault-{judgement}-{}-{}-{fault}", escaped_line(&rule.id), rule.party)
+/// The id of a violation on the page.
+fn violation_anchor(judgement: usize, rule: &RuleReport, violation: usize) -> String {
+    format!("violation-{judgement}-{}-{}-{violation}", escaped_line(&rule.id), rule.party)
 }
 
 /// The classes by which the style sheet filters a rule.
 fn classes(rule: &RuleReport) -> String {
     let outcome = rule.outcome.to_string().replace(' ', "-");
-    let kind = if rule.is_violation() { " violation" } else { "" };
+    let kind = if rule.breaks_must() { " violation" } else { "" };
     format!("{outcome} {} {}{kind}", rule.level, rule.party)
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::super::counted;
 use super::super::markup::{escaped, escaped_line};
 use super::super::model::{JudgementReport, RuleOutcome, RuleReport, counts};
-use super::{classes, fault_anchor};
+use super::{classes, violation_anchor};
 use crate::auditor::Support;
 
 /// Writes the judgement with this number.
@@ -23,7 +23,7 @@ pub(super) fn write(number: usize, judgement: &JudgementReport, out: &mut String
     }
     write_counts(judgement, out);
     for (title, rules) in [
-        ("Broken, and demanded by the specification", judgement.violations().collect::<Vec<_>>()),
+        ("Broken, and demanded by the specification", judgement.broken_musts().collect::<Vec<_>>()),
         ("Broken, and recommended by the specification", judgement.advice().collect()),
     ] {
         if !rules.is_empty() {
@@ -62,7 +62,7 @@ fn write_broken(number: usize, rule: &RuleReport, out: &mut String) {
     let _ = write!(
         out,
         "<section class=\"rule {}\">\n<h5><a href=\"{link}\" rel=\"noreferrer\">{}</a> \
-         <span class=\"badge\">{}</span> <span class=\"muted\">broken by the {}, {}</span></h5>\n<p>{}</p>\n<ul class=\"faults\">\n",
+         <span class=\"badge\">{}</span> <span class=\"muted\">broken by the {}, {}</span></h5>\n<p>{}</p>\n<ul class=\"violations\">\n",
         classes(rule),
         escaped_line(&rule.id),
         rule.level,
@@ -70,16 +70,16 @@ fn write_broken(number: usize, rule: &RuleReport, out: &mut String) {
         counted(rule.broken, "time"),
         escaped(&rule.text)
     );
-    for (at, fault) in rule.faults.iter().enumerate() {
+    for (at, violation) in rule.violations.iter().enumerate() {
         let _ = write!(
             out,
             "<li id=\"{}\" tabindex=\"-1\"><p class=\"what\">{}{}</p>\n<p>Expected: {}</p>\n",
-            fault_anchor(number, rule, at),
-            escaped(&fault.what),
-            if fault.count > 1 { format!(" ({} times)", fault.count) } else { String::new() },
-            escaped(&fault.expected)
+            violation_anchor(number, rule, at),
+            escaped(&violation.what),
+            if violation.count > 1 { format!(" ({} times)", violation.count) } else { String::new() },
+            escaped(&violation.expected)
         );
-        if let Some(evidence) = &fault.evidence {
+        if let Some(evidence) = &violation.evidence {
             let _ = writeln!(
                 out,
                 "<p><a href=\"#event-{}\">The message, at {}</a></p>\n<pre>{}</pre>",
