@@ -23,6 +23,8 @@ pub(crate) fn outputs(faults: &[Fault], answer: &[u8]) -> Vec<Output> {
             }
             Fault::Noise => before.push(Output::Message(NOISE.to_owned())),
             Fault::UnknownRequest => before.push(Output::Message(UNKNOWN_REQUEST.to_owned())),
+            // Only WebSocket has codes: elsewhere the answer behind it is sent.
+            Fault::Close(code) => before.push(Output::Close(*code)),
             Fault::CutAfterByte(bytes) => after = Some(*bytes),
             Fault::AnswerAfter(_)
             | Fault::Slow(_)
@@ -31,6 +33,7 @@ pub(crate) fn outputs(faults: &[Fault], answer: &[u8]) -> Vec<Output> {
             | Fault::ContentType(_)
             | Fault::Header(..)
             | Fault::NoHeader(_)
+            | Fault::WrongEndpoint(_)
             | Fault::ExpireSession => {}
         }
     }
@@ -152,6 +155,7 @@ mod tests {
             outputs(&[Fault::AnswerAfter(second)], ANSWER),
             [Output::Later(second, ANSWER.to_owned())]
         );
+        assert_eq!(outputs(&[Fault::Close(1005)], ANSWER)[0], Output::Close(1005));
         assert_eq!(outputs(&[Fault::Slow(5)], ANSWER), [Output::Slowly(5, ANSWER.to_owned())]);
     }
 

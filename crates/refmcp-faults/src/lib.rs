@@ -66,6 +66,8 @@ pub enum Output {
     Part(Vec<u8>),
     /// A message so many bytes a second.
     Slowly(u32, Vec<u8>),
+    /// A WebSocket is closed with this code; other connections have none.
+    Close(u16),
     /// The connection is cut.
     Cut,
 }
@@ -98,6 +100,16 @@ impl Faults {
             }
         }
         of_http
+    }
+
+    /// A client opens a stream with GET: what is to be done with it.
+    pub fn stream_opened(&mut self) -> Vec<Fault> {
+        if !self.plan.names(plan::STREAM) {
+            return Vec::new();
+        }
+        let count = self.methods.entry(plan::STREAM.to_owned()).or_default();
+        *count += 1;
+        self.plan.of_stream(*count).cloned().collect()
     }
 
     /// The server sent a message on a channel: what is sent in its place.
@@ -233,6 +245,15 @@ mod tests {
         let mut faults = faults("tools/call: no answer");
         faults.client_message(7, call(1).as_bytes());
         assert!(faults.server_message(3, answer(1).as_bytes()).is_empty());
+    }
+
+    #[test]
+    fn streams_are_counted_apart() {
+        let mut faults = faults("stream 2: wrong endpoint /x; every request: no answer");
+        faults.client_message(0, call(1).as_bytes());
+        assert!(faults.stream_opened().is_empty());
+        assert_eq!(faults.stream_opened(), [Fault::WrongEndpoint("/x".to_owned())]);
+        assert!(faults.stream_opened().is_empty());
     }
 
     #[test]

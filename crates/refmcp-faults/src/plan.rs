@@ -7,7 +7,7 @@ use std::time::Duration;
 /// What goes wrong, and where: one fault a line or between semicolons, `POSITION: FAULT`. Lines that begin with `#` are comments.
 ///
 /// A position is a request: `tools/call 2` is the second request of this method, `tools/call` the first, `every tools/call`
-/// all of them; `request 3` is the third of any method.
+/// all of them; `request 3` is the third of any method. `stream` is a stream that a client opens with GET, counted apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FaultPlan {
     /// The faults, in the order of the text.
@@ -75,6 +75,10 @@ pub enum Fault {
     Header(String, String),
     /// `no header NAME`: over HTTP
     NoHeader(String),
+    /// `close 1002`: over WebSocket, the connection is closed with this code before the answer
+    Close(u16),
+    /// `wrong endpoint /nowhere`: over HTTP+SSE, the `endpoint` event of a stream names this URI
+    WrongEndpoint(String),
     /// `expire session`: over HTTP, this request and all later ones of its session get 404
     ExpireSession,
 }
@@ -92,12 +96,24 @@ pub struct PlanError {
 /// Every fault as it is written, for messages.
 pub(crate) const FAULTS: &str = "no answer, answer after TIME, answer twice, wrong id, result and error, other shape, \
      malformed json, noise, oversized SIZE, unknown request, cut after event N, cut after byte N, slow BYTES, \
-     status CODE [retry SECONDS], content type VALUE, header NAME VALUE, no header NAME, expire session";
+     status CODE [retry SECONDS], content type VALUE, header NAME VALUE, no header NAME, close CODE, \
+     wrong endpoint URI, expire session";
+
+/// The position of streams that clients open with GET.
+pub(crate) const STREAM: &str = "stream";
 
 impl FaultPlan {
     /// Whether a position names this method.
     pub(crate) fn names(&self, method: &str) -> bool {
         self.entries.iter().any(|entry| entry.position.method.as_deref() == Some(method))
+    }
+
+    /// The faults of the nth stream.
+    pub(crate) fn of_stream(&self, nth: u32) -> impl Iterator<Item = &Fault> {
+        let here = move |position: &Position| {
+            position.method.as_deref() == Some(STREAM) && position.number.is_none_or(|number| number == nth)
+        };
+        self.entries.iter().filter(move |entry| here(&entry.position)).map(|entry| &entry.fault)
     }
 
     /// The faults of a request that is the nth of all and the nth of its method.
@@ -119,6 +135,7 @@ impl Fault {
                 | Self::ContentType(_)
                 | Self::Header(..)
                 | Self::NoHeader(_)
+                | Self::WrongEndpoint(_)
                 | Self::ExpireSession
         )
     }
@@ -148,7 +165,17 @@ impl FromStr for Entry {
         let (position, fault) = text
             .split_once(": ")
             .ok_or_else(|| format!("`{text}` is no POSITION: FAULT, such as `tools/call 2: no answer`"))?;
-        Ok(Self { position: position.parse()?, fault: fault.parse()? })
+        let entry = Self { position: position.parse()?, fault: fault.parse()? };
+        let is_of_stream = entry.position.method.as_deref() == Some(STREAM);
+        match &entry.fault {
+            Fault::WrongEndpoint(_) if !is_of_stream => {
+                Err(format!("`{text}`: an endpoint is named when a stream opens: `stream: {fault}`"))
+            }
+            fault if is_of_stream && (!fault.is_of_http() || *fault == Fault::ExpireSession) => Err(format!(
+                "`{text}`: a stream has no answer; its faults are status, content type, header, no header, wrong endpoint"
+            )),
+            _ => Ok(entry),
+        }
     }
 }
 
@@ -195,6 +222,8 @@ impl FromStr for Fault {
             ["content", "type", ref value @ ..] if !value.is_empty() => Self::ContentType(value.join(" ")),
             ["header", name, ref value @ ..] => Self::Header(name.to_ascii_lowercase(), value.join(" ")),
             ["no", "header", name] => Self::NoHeader(name.to_ascii_lowercase()),
+            ["close", code] => Self::Close(close_code(code)?),
+            ["wrong", "endpoint", uri] => Self::WrongEndpoint(uri.to_owned()),
             ["expire", "session"] => Self::ExpireSession,
             _ => return Err(format!("`{text}` is no fault; these are: {FAULTS}")),
         })
@@ -215,6 +244,12 @@ fn positive(word: &str) -> Result<u32, String> {
 fn status(word: &str) -> Result<u16, String> {
     let code = word.parse().ok().filter(|code| (200..600).contains(code));
     code.ok_or_else(|| format!("`{word}` is no HTTP status from 200 to 599"))
+}
+
+/// Codes that are forbidden on the wire, such as 1005, are faults too.
+fn close_code(word: &str) -> Result<u16, String> {
+    let code = word.parse().ok().filter(|code| (1000..5000).contains(code));
+    code.ok_or_else(|| format!("`{word}` is no code of WebSocket from 1000 to 4999"))
 }
 
 /// A number of bytes, with K or M for larger ones. Answers of more than a gigabyte are not made.
@@ -280,7 +315,9 @@ mod tests {
             .replace("TIME", "5s")
             .replace("SIZE", "20M")
             .replace("BYTES", "10")
-            .replace("CODE", "503")
+            .replace("status CODE", "status 503")
+            .replace("CODE", "1002")
+            .replace("URI", "/nowhere")
             .replace(" [retry SECONDS]", "")
             .replace("VALUE", "text/html")
             .replace("NAME", "X-Test")
@@ -299,6 +336,9 @@ mod tests {
         assert!(why("ping 0: noise").contains("counted from 1"));
         assert!(why("ping 1 2: noise").contains("no position"));
         assert!(why("ping: status 99").contains("200 to 599"));
+        assert!(why("ping: close 99").contains("1000 to 4999"));
+        assert!(why("ping: wrong endpoint /x").contains("`stream: wrong endpoint /x`"));
+        assert!(why("stream: no answer").contains("has no answer"));
         assert!(why("ping: oversized 9999M").contains("1024M"));
         assert!(why("ping: answer after soon").contains("500ms or 5s"));
     }

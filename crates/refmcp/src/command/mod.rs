@@ -23,7 +23,12 @@ use crate::record::Recording;
 
 /// What of the options is for any server.
 fn configure(options: &ServerOptions) -> Result<impl FnOnce(ServerBuilder) -> ServerBuilder + use<>> {
-    let (grace, observer) = (options.grace, Recording::open(&options.record, false)?.observer());
+    // Where a relay is in front of the server, it sees what the client gets.
+    let observer = match options.faults {
+        None => Recording::open(&options.record, false)?.observer(),
+        Some(_) => None,
+    };
+    let grace = options.grace;
     let memory = options.memory.map(MemoryBudget::new).unwrap_or_default();
     Ok(move |builder: ServerBuilder| {
         let builder = builder.grace(grace).memory(memory);

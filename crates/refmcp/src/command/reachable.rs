@@ -49,13 +49,19 @@ pub(crate) fn outgoing_address(listening: SocketAddr) -> Option<IpAddr> {
 
 /// Listens on a port, with TLS or without; gives the address as it really is.
 pub(crate) async fn listen(host: &str, port: u16, tls: Option<Tls>) -> Result<(Listener, SocketAddr)> {
-    let at = format!("{host}:{port}");
-    let listener = TcpListener::bind(&at).await.with_context(|| format!("cannot listen on {at}"))?;
-    let address = listener.local_addr().context("no address")?;
+    let (listener, address) = bind(host, port).await?;
     let listener = match tls {
         Some(tls) => Listener::tls(listener, tls),
         None => listener.into(),
     };
+    Ok((listener, address))
+}
+
+/// Binds a port; gives the address as it really is.
+pub(crate) async fn bind(host: &str, port: u16) -> Result<(TcpListener, SocketAddr)> {
+    let at = format!("{host}:{port}");
+    let listener = TcpListener::bind(&at).await.with_context(|| format!("cannot listen on {at}"))?;
+    let address = listener.local_addr().context("no address")?;
     Ok((listener, address))
 }
 

@@ -1,6 +1,6 @@
 //! `--faults`: what the server sends goes wrong on its way to the client, as the plan says.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
-use hyper::{HeaderMap, StatusCode};
+use hyper::{HeaderMap, StatusCode, Uri};
 use parking_lot::Mutex;
 use refmcp_client::observer::{Direction, Observed};
 use refmcp_faults::{Fault, FaultPlan, Faults, Output};
@@ -35,12 +35,14 @@ pub(crate) struct SharedFaults(Arc<Mutex<State>>);
 struct State {
     faults: Faults,
     expired: HashSet<String>,
+    /// The streams on which what is posted to these paths is answered, over HTTP+SSE.
+    endpoints: HashMap<String, u64>,
 }
 
 /// Answers of one stream that are held until their delay has passed.
 const MAX_LATER: usize = 256;
 
-/// Sessions that are remembered as expired.
+/// Sessions that are remembered as expired, and endpoints of HTTP+SSE.
 const MAX_EXPIRED: usize = 10_000;
 
 impl SharedFaults {
@@ -54,12 +56,41 @@ impl SharedFaults {
             }
         };
         let plan: FaultPlan = text.parse().map_err(|fault| UsageError::new(format!("{fault}")))?;
-        Ok(Self(Arc::new(Mutex::new(State { faults: Faults::new(plan), expired: HashSet::new() }))))
+        Ok(Self(Arc::new(Mutex::new(State {
+            faults: Faults::new(plan),
+            expired: HashSet::new(),
+            endpoints: HashMap::new(),
+        }))))
     }
 
     /// A client sends a message; what is wrong with the HTTP response to it.
     pub(super) fn client_message(&self, channel: u64, message: &[u8]) -> Vec<Fault> {
         self.0.lock().faults.client_message(channel, message)
+    }
+
+    /// A client opens a stream; what is wrong with it.
+    pub(super) fn stream_opened(&self) -> Vec<Fault> {
+        self.0.lock().faults.stream_opened()
+    }
+
+    /// The stream of this channel names where its client posts to: a path with its query, or a URL.
+    pub(super) fn endpoint_named(&self, channel: u64, uri: &[u8]) {
+        let uri: Option<Uri> = std::str::from_utf8(uri).ok().and_then(|uri| uri.parse().ok());
+        let Some(path) = uri.as_ref().and_then(Uri::path_and_query) else { return };
+        let endpoints = &mut self.0.lock().endpoints;
+        if endpoints.len() < MAX_EXPIRED {
+            endpoints.insert(path.to_string(), channel);
+        }
+    }
+
+    /// The stream of this channel has ended.
+    pub(super) fn stream_ended(&self, channel: u64) {
+        self.0.lock().endpoints.retain(|_, named| *named != channel);
+    }
+
+    /// The stream on which a message to this URI is answered, where it is another.
+    pub(super) fn answered_on(&self, uri: &Uri) -> Option<u64> {
+        self.0.lock().endpoints.get(uri.path_and_query()?.as_str()).copied()
     }
 
     /// What is sent in the place of a message of the server.
@@ -255,6 +286,7 @@ impl Sender {
                         }
                     }
                 }
+                Output::Close(_) => {}
                 Output::Cut => {
                     // The reader may have left.
                     let _ = self.sent.send(Err(Cut)).await;

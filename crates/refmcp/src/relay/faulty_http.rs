@@ -5,12 +5,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
-use hyper::header::CONTENT_TYPE;
+use hyper::header::{ACCEPT, CONTENT_TYPE};
+use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
-use hyper::{HeaderMap, Response, StatusCode};
+use hyper::{Method, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use refmcp_client::observer::{Direction, Observed};
 use refmcp_faults::{Fault, Faults, Output};
+use refmcp_transport::driver::ConnectionEnd;
 use refmcp_transport::pipe::{Frame, FrameReader, FrameWriter};
 use refmcp_transport::websocket::{Role, WebSocketSettings, pipe};
 
@@ -21,8 +23,9 @@ use super::taps::Tap;
 /// What is planned for one HTTP request.
 pub(super) struct Planned {
     faults: SharedFaults,
-    /// The number of the request.
+    /// The number of the request, or of the one whose stream has the answer.
     channel: u64,
+    is_answered_elsewhere: bool,
     of_http: Vec<Fault>,
     is_expired: bool,
     /// The client answers a request that the server did not make.
@@ -30,11 +33,23 @@ pub(super) struct Planned {
 }
 
 impl Planned {
-    pub(super) fn new(faults: &SharedFaults, channel: u64, headers: &HeaderMap, body: &Bytes) -> Self {
-        let of_http = faults.client_message(channel, body);
-        let is_expired = faults.is_expired(headers, of_http.contains(&Fault::ExpireSession));
+    pub(super) fn new(faults: &SharedFaults, request: u64, head: &Parts, body: &Bytes) -> Self {
+        let elsewhere = (head.method == Method::POST).then(|| faults.answered_on(&head.uri)).flatten();
+        let channel = elsewhere.unwrap_or(request);
+        let is_stream = head.method == Method::GET
+            && head.headers.get(ACCEPT).is_some_and(|kinds| accepts_events(kinds.as_bytes()));
+        let of_http = if is_stream { faults.stream_opened() } else { faults.client_message(channel, body) };
+        let is_expired = faults.is_expired(&head.headers, of_http.contains(&Fault::ExpireSession));
         let is_answer_to_fault = Faults::is_answer_to_fault(body);
-        Self { faults: faults.clone(), channel, of_http, is_expired, is_answer_to_fault }
+        let is_answered_elsewhere = elsewhere.is_some();
+        Self {
+            faults: faults.clone(),
+            channel,
+            is_answered_elsewhere,
+            of_http,
+            is_expired,
+            is_answer_to_fault,
+        }
     }
 
     /// The response without the server, where one is planned.
@@ -85,6 +100,7 @@ impl Planned {
         };
         let outputs = match body.is_empty() {
             true => return Vec::new(),
+            false if self.is_answered_elsewhere => return vec![Output::Message(body.to_vec())],
             false => self.faults.server_message(self.channel, &body),
         };
         if outputs.is_empty() {
@@ -93,8 +109,14 @@ impl Planned {
         outputs
     }
 
-    /// Passes events on. An answer that is left out leaves its stream open.
-    async fn send_events(self, mut body: Incoming, mut sender: Sender) {
+    /// Passes events on, and forgets where they were answers to.
+    async fn send_events(self, body: Incoming, sender: Sender) {
+        self.pass_events(body, sender).await;
+        self.faults.stream_ended(self.channel);
+    }
+
+    /// An answer that is left out leaves its stream open.
+    async fn pass_events(&self, mut body: Incoming, mut sender: Sender) {
         let (mut blocks, mut is_held) = (EventBlocks::default(), false);
         while let Some(frame) = body.frame().await {
             let data = match frame.map(hyper::body::Frame::into_data) {
@@ -113,6 +135,17 @@ impl Planned {
                 let (data, others) = faults::event_parts(&block);
                 if data.is_empty() {
                     sender.write(block).await;
+                    continue;
+                }
+                if others == b"event: endpoint\n" || others == b"event:endpoint\n" {
+                    self.faults.endpoint_named(self.channel, &data);
+                    let wrong = self.of_http.iter().find_map(|fault| match fault {
+                        Fault::WrongEndpoint(uri) => {
+                            Some([&others[..], &faults::event(uri.as_bytes())].concat())
+                        }
+                        _ => None,
+                    });
+                    sender.write(wrong.unwrap_or(block)).await;
                     continue;
                 }
                 let outputs = self.faults.server_message(self.channel, &data);
@@ -168,6 +201,11 @@ impl Planned {
                                 tokio::time::sleep(Duration::from_secs(1) * length / rate.max(1)).await;
                                 Output::Message(message)
                             }
+                            Output::Close(code) => {
+                                to_client.stop_reason().set(code, "this code is planned");
+                                to_client.close(ConnectionEnd::ShutDown).await;
+                                return None;
+                            }
                             other => other,
                         }) else {
                             return None;
@@ -194,6 +232,11 @@ const SETTINGS: WebSocketSettings = WebSocketSettings {
     ping_every: Duration::from_secs(24 * 3600),
     first_within: Duration::from_secs(24 * 3600),
 };
+
+/// Whether an `Accept` is that of a stream.
+fn accepts_events(kinds: &[u8]) -> bool {
+    std::str::from_utf8(kinds).is_ok_and(|kinds| kinds.contains("text/event-stream"))
+}
 
 async fn send_whole(outputs: Vec<Output>, mut sender: Sender) {
     sender.send(outputs).await;

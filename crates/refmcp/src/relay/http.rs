@@ -57,7 +57,8 @@ type RequestBody = Either<SeenBody, Full<Bytes>>;
 /// What all connections share.
 struct HttpRelay {
     dialer: Dialer,
-    host: HeaderValue,
+    /// What the server is addressed by; in front of the server in this process, what the client wrote.
+    host: Option<HeaderValue>,
     /// The server as it is shown.
     name: String,
     hosts: Vec<String>,
@@ -95,7 +96,7 @@ pub(super) async fn run(
     }
     let address = Address::http(url.as_str()).map_err(|fault| refused(&fault))?;
     let relay = Arc::new(HttpRelay {
-        host: HeaderValue::from_str(url.authority()).map_err(|fault| refused(&fault))?,
+        host: Some(HeaderValue::from_str(url.authority()).map_err(|fault| refused(&fault))?),
         name: address.to_string(),
         dialer: Dialer::http1(address, settings),
         hosts: listen.allow_host.clone(),
@@ -117,6 +118,30 @@ pub(super) async fn run(
         () = accept(listener, relay) => Ok(ExitReason::Done),
         signal = signals.next() => Ok(signal.reason()),
     }
+}
+
+/// Passes requests on to the server in this process, which listens on a port that no other machine reaches, until the task is
+/// aborted.
+pub(crate) fn in_front_of(
+    listener: TcpListener,
+    server: SocketAddr,
+    hosts: Vec<String>,
+    origins: Vec<String>,
+    observer: Arc<dyn Observer>,
+    faults: SharedFaults,
+) -> Result<JoinHandle<()>> {
+    let address = Address::http(&format!("http://{server}/")).context("the server's own address")?;
+    let relay = HttpRelay {
+        host: None,
+        name: "the reference server".to_owned(),
+        dialer: Dialer::http1(address, HttpSettings::default()),
+        hosts,
+        origins,
+        observer,
+        faults: Some(faults),
+        requests: AtomicU64::new(1),
+    };
+    Ok(tokio::spawn(accept(listener, Arc::new(relay))))
 }
 
 /// Whether a URL leads to this listener, which would pass each request to itself until no connection is left.
@@ -204,7 +229,7 @@ impl Connection {
         let tap = Tap::new(stream.clone(), Direction::Sent, content(&head.headers));
         let (body, planned) = match &self.relay.faults {
             None => (Either::Left(SeenBody::new(body, tap, None)), None),
-            Some(faults) => match self.receive(faults, &head.headers, body, tap).await {
+            Some(faults) => match self.receive(faults, &head, body, tap).await {
                 Ok((body, planned)) => (Either::Right(Full::new(body)), Some(planned)),
                 Err(why) => return own_response(&stream, StatusCode::BAD_REQUEST, &why),
             },
@@ -215,7 +240,9 @@ impl Connection {
         let mut request = Request::from_parts(head, body);
         *request.uri_mut() = target;
         remove_hop_by_hop(request.headers_mut(), wanted.clone());
-        request.headers_mut().insert(HOST, self.relay.host.clone());
+        if let Some(host) = &self.relay.host {
+            request.headers_mut().insert(HOST, host.clone());
+        }
         let client = wanted.is_some().then(|| hyper::upgrade::on(&mut request));
         match self.send(request).await {
             Ok(response) => self.respond(&stream, response, client, planned).await,
@@ -294,7 +321,7 @@ impl Connection {
     async fn receive(
         &self,
         faults: &SharedFaults,
-        headers: &HeaderMap,
+        head: &request::Parts,
         body: Incoming,
         mut tap: Tap,
     ) -> Result<(Bytes, Planned), String> {
@@ -302,7 +329,7 @@ impl Connection {
             Limited::new(body, MAX_MESSAGE).collect().await.map_err(|fault| fault.to_string())?.to_bytes();
         tap.feed(&body);
         let channel = self.relay.requests.fetch_add(1, Ordering::Relaxed);
-        Ok((body.clone(), Planned::new(faults, channel, headers, &body)))
+        Ok((body.clone(), Planned::new(faults, channel, head, &body)))
     }
 
     async fn connect(&self) -> Result<SendRequest<RequestBody>, String> {

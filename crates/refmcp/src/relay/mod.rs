@@ -8,12 +8,14 @@
 //! | `http`, `body` | between clients of a port and a server at a URL; their requests and responses |
 //! | `faults` | what goes wrong on purpose on the way from the server to the client |
 //! | `faulty_http` | the same over HTTP and WebSocket |
+//! | `in_process` | in front of the reference server in this process, over stdio; over HTTP, `http` is |
 //! | `taps` | finds the messages in bytes that pass: lines, bodies, server-sent events, WebSocket frames |
 
 mod body;
-pub(crate) mod faults;
+mod faults;
 mod faulty_http;
 mod http;
+mod in_process;
 mod stdio;
 mod taps;
 
@@ -25,18 +27,18 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::runtime::Builder;
 use url::Url;
 
-use crate::args::{ExitReason, RelayOptions};
+use crate::args::{ExitReason, RecordOptions, RelayOptions};
 use crate::record::Recording;
-use faults::SharedFaults;
+pub(crate) use faults::SharedFaults;
+pub(crate) use http::in_front_of;
+pub(crate) use in_process::serve_stdio;
 
 /// Bytes that are read at once.
 const CHUNK: usize = 64 << 10;
 
 /// Passes bytes on until one side is gone or a signal ends it.
 pub(crate) fn run(options: &RelayOptions, url: Option<&Url>) -> Result<ExitReason> {
-    let observer: Vec<Arc<dyn Observer>> =
-        Recording::open(&options.record, false)?.observer().into_iter().collect();
-    let observer: Arc<dyn Observer> = Arc::new(observer);
+    let observer = observer(&options.record)?;
     let faults = options.faults.as_deref().map(SharedFaults::read).transpose()?;
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let done = match url {
@@ -46,6 +48,12 @@ pub(crate) fn run(options: &RelayOptions, url: Option<&Url>) -> Result<ExitReaso
     // A thread that reads standard input cannot be ended otherwise.
     runtime.shutdown_background();
     done
+}
+
+/// Who sees what passes: a recording and an audit, where the options ask for them.
+pub(crate) fn observer(options: &RecordOptions) -> Result<Arc<dyn Observer>> {
+    let observer: Vec<Arc<dyn Observer>> = Recording::open(options, false)?.observer().into_iter().collect();
+    Ok(Arc::new(observer))
 }
 
 /// Passes bytes on until the input ends, the output has no reader, or `until` comes while there is nothing to read.

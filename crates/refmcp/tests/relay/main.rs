@@ -8,6 +8,7 @@ mod support;
 mod attacks;
 mod faults;
 mod http;
+mod own_server;
 mod refusals;
 mod stdio;
 

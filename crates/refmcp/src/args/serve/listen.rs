@@ -52,6 +52,13 @@ pub(in crate::args) fn check_together(serve: &ArgMatches) -> Result<(), UsageErr
     if has_unix && is_typed("port") {
         return Err(UsageError::new("--unix listens on a Unix socket instead of a port; leave out --port"));
     }
+    let with_relay = |id| serve.value_source(id).is_some();
+    if with_relay("faults") && (with_relay("tls_cert") || has_unix || with_relay("trusted_proxies")) {
+        return Err(UsageError::new(
+            "--faults stands on a port without TLS and without a proxy in front; leave out --tls-cert, --unix and \
+             --trusted-proxy, or start the server without --faults and run `refmcp relay --faults PLAN URL` beside it",
+        ));
+    }
     let mut proxies = serve.get_many::<TrustedProxy>("trusted_proxies").into_iter().flatten();
     if !has_unix && proxies.any(|proxy| *proxy == TrustedProxy::UNIX) {
         return Err(UsageError::new(

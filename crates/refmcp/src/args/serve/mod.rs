@@ -139,6 +139,11 @@ pub(crate) struct ServerOptions {
     #[command(flatten)]
     pub(crate) record: RecordOptions,
 
+    /// What the server sends goes wrong, as this plan says: a file, or the plan itself, such as 'tools/call 2: no answer'. What
+    /// is recorded and judged is what the client gets.
+    #[arg(long, value_name = "PLAN")]
+    pub(crate) faults: Option<String>,
+
     /// How many bytes may be held in memory for all clients together: messages that are not complete, responses that are
     /// not read, logs of streams. A number with K, M or G; half of the machine's or the container's memory if left out.
     #[arg(long, value_name = "BYTES", value_parser = memory)]

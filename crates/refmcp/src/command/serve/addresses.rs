@@ -8,6 +8,7 @@ use refmcp_auth::uri::authority;
 use refmcp_client::redact;
 use refmcp_http::{EndpointPath, Listener, Tls};
 use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
 use url::Url;
 
 use crate::args::{ServeOptions, UsageError, usage};
@@ -173,6 +174,26 @@ pub(super) async fn listen(options: &ServeOptions, tls: Option<&Tls>) -> Result<
         let socket = socket.context("cannot listen on the Unix socket")?;
         return Ok((socket.into(), ListenAddress::Unix(path.clone())));
     }
+    check_host(options)?;
+    let (listener, address) = reachable::listen(&options.host, options.port, tls.cloned()).await?;
+    Ok((listener, ListenAddress::Address(address)))
+}
+
+/// The same for a relay in front of the server, which then listens on a port of its own that no other machine reaches.
+///
+/// # Errors
+///
+/// It is taken, or the system refuses it.
+pub(super) async fn listen_behind(
+    options: &ServeOptions,
+) -> Result<(TcpListener, TcpListener, ListenAddress)> {
+    check_host(options)?;
+    let (public, address) = reachable::bind(&options.host, options.port).await?;
+    let (private, _) = reachable::bind("127.0.0.1", 0).await?;
+    Ok((public, private, ListenAddress::Address(address)))
+}
+
+fn check_host(options: &ServeOptions) -> Result<()> {
     if let Some(path) = options.host.strip_prefix("unix:") {
         let what = format!("--host is the address of a port; for a Unix socket say --unix {path}");
         return Err(UsageError::new(what).into());
@@ -181,8 +202,7 @@ pub(super) async fn listen(options: &ServeOptions, tls: Option<&Tls>) -> Result<
         let what = "--host is an address or a name of this machine, such as 0.0.0.0, and no URL";
         return Err(UsageError::new(what).into());
     }
-    let (listener, address) = reachable::listen(&options.host, options.port, tls.cloned()).await?;
-    Ok((listener, ListenAddress::Address(address)))
+    Ok(())
 }
 
 #[cfg(test)]

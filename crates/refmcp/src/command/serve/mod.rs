@@ -8,11 +8,13 @@ use refmcp_http::{Endpoint, OpsRoutes, Options, Rate, Shutdown, Tls};
 use refmcp_server::ServerBuilder;
 use refmcp_server::model::{JsonObject, ServerCapabilities};
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use self::addresses::{ListenAddress, ServerAddresses};
 use super::{configure, reachable, reference_options};
 use crate::args::{OutputFormat, Policy, ServeOptions};
+use crate::relay::{self, SharedFaults};
 use crate::signals::{Signal, Signals};
 use crate::ui::output::announce;
 
@@ -31,7 +33,18 @@ async fn serve(options: ServeOptions) -> Result<()> {
         _ => None,
     };
     let signals = Signals::new()?;
-    let (listener, at) = addresses::listen(&options, tls.as_ref()).await?;
+    let faults = options.server.faults.as_deref().map(SharedFaults::read).transpose()?;
+    let (listener, front, at) = match &faults {
+        None => {
+            let (listener, at) = addresses::listen(&options, tls.as_ref()).await?;
+            (listener, None, at)
+        }
+        Some(_) => {
+            let (front, private, at) = addresses::listen_behind(&options).await?;
+            let server = private.local_addr().context("no address")?;
+            (private.into(), Some((front, server)), at)
+        }
+    };
     let mut http = http_options(&options, &at);
     let shutdown = Shutdown::new(options.shutdown_timeout).drain(options.listen.drain);
     let (configure, output) = (configure(&options.server)?, options.output);
@@ -45,6 +58,10 @@ async fn serve(options: ServeOptions) -> Result<()> {
     let addresses =
         ServerAddresses { at, secure: tls.is_some(), path: options.listen.path.clone(), shown, public };
     http.hosts.extend(addresses.public_hosts());
+    if front.is_some() {
+        // The relay has checked the address that the client came to; the server sees another.
+        http.hosts.push(addresses.shown.clone());
+    }
     let about = auth::set(&options.authorization, &addresses, &mut http)?;
     let ops = listen_for_ops(options.ops_addr.as_deref(), &mut http).await?;
     let ops_address = ops.as_ref().and_then(|ops| ops.local_addr().ok());
@@ -57,6 +74,7 @@ async fn serve(options: ServeOptions) -> Result<()> {
     ops_address.inspect(|address| reachable::warn_if_open(*address, reachable::OPEN_OPS));
     let ops_shown =
         ops_address.map(|address| reachable::authority(address, &[], reachable::outgoing_address));
+    let record = options.server.record.clone();
     let mut reference = reference_options(options.server);
     reference.auth_required = http.resource_server.is_some();
     reference.endpoints = addresses.public_endpoints().map(|(_, url)| url).to_vec();
@@ -73,6 +91,14 @@ async fn serve(options: ServeOptions) -> Result<()> {
         OutputFormat::Text => addresses.banner(ops_shown.as_deref(), "Authorization", &about.lines),
         OutputFormat::Json | OutputFormat::Jsonl => addresses.document(ops_shown.as_deref(), &about.lines),
     };
+    let relay = match (front, faults) {
+        (Some((front, server)), Some(faults)) => {
+            let (hosts, origins) = (http.hosts.clone(), http.origins.clone());
+            let observer = relay::observer(&record)?;
+            Some(relay::in_front_of(front, server, hosts, origins, observer, faults)?)
+        }
+        _ => None,
+    };
     announce(&said);
     let endpoint = Endpoint::builder(server).options(http).build();
     let signals = tokio::spawn(obey(signals, shutdown.clone(), tls));
@@ -86,6 +112,7 @@ async fn serve(options: ServeOptions) -> Result<()> {
         ops.await.context("--ops-addr")?;
     }
     signals.abort();
+    relay.inspect(JoinHandle::abort);
     Ok(())
 }
 
