@@ -147,8 +147,8 @@ impl Connection {
                         return Ok(());
                     }
                 }
-                Err(fault) if fault.kind() == ErrorKind::WouldBlock => return Ok(()),
-                Err(fault) => return Err(fault.into()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error.into()),
             }
         }
     }

@@ -25,8 +25,8 @@ pub(crate) fn install() -> Result<()> {
         bail!("{}", what_to_install(&missing));
     }
     let install = [&["install", "-qy", "--no-install-recommends"][..], &packages].concat();
-    if let Err(fault) = shell::run(&mut apt(&install)) {
-        println!("{fault:#}; the list of packages may be old");
+    if let Err(error) = shell::run(&mut apt(&install)) {
+        println!("{error:#}; the list of packages may be old");
         shell::run(&mut apt(&["update", "-q"]))?;
         shell::run(&mut apt(&install))?;
     }

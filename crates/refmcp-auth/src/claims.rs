@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn every_claim_counts() {
-        for (changes, fault) in [
+        for (changes, error) in [
             (json!({ "iss": "https://as/" }), TokenError::Issuer),
             (json!({ "iss": "https://other" }), TokenError::Issuer),
             (json!({ "aud": "https://rs" }), TokenError::Audience),
@@ -213,7 +213,7 @@ mod tests {
             (json!({ "nbf": "0" }), JwsError::Malformed.into()),
             (json!({ "sub": null }), JwsError::Malformed.into()),
         ] {
-            assert_eq!(check(&changes).unwrap_err(), fault, "{changes}");
+            assert_eq!(check(&changes).unwrap_err(), error, "{changes}");
         }
         for good in [
             json!({ "exp": NOW - 59 }),

@@ -253,7 +253,7 @@ mod tests {
         ] {
             assert!(with(good.clone()).is_ok(), "{good}");
         }
-        for (bad, fault) in [
+        for (bad, error) in [
             (json!({ "htm": "GET" }), ProofError::Method),
             (json!({ "htm": "post" }), ProofError::Method),
             (json!({ "htu": "https://rs.example/mcp/" }), ProofError::Target),
@@ -274,7 +274,7 @@ mod tests {
             (json!({ "ath": token_digest("other") }), ProofError::Token),
             (json!({ "ath": "" }), ProofError::Token),
         ] {
-            assert_eq!(with(bad.clone()), Err(fault), "{bad}");
+            assert_eq!(with(bad.clone()), Err(error), "{bad}");
         }
     }
 

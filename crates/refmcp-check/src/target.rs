@@ -128,7 +128,7 @@ impl Target {
 impl HttpTarget {
     fn new(url: &str, settings: HttpSettings, headers: Vec<(String, String)>) -> Result<Self, UrlError> {
         let dialer = Arc::new(Dialer::http1(Address::http(url)?, settings));
-        let url = Url::parse(url).map_err(|violation| UrlError::NotAUrl(violation.to_string()))?;
+        let url = Url::parse(url).map_err(|error| UrlError::NotAUrl(error.to_string()))?;
         Ok(Self { url, dialer, headers })
     }
 

@@ -40,16 +40,16 @@ impl Terminal {
 impl Browser for Terminal {
     fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserError>> {
         Box::pin(async {
-            let at = self.listener.local_addr().map_err(|fault| BrowserError::Failed(fault.to_string()))?;
+            let at = self.listener.local_addr().map_err(|error| BrowserError::Failed(error.to_string()))?;
             Url::parse(&format!("http://{at}/callback"))
-                .map_err(|fault| BrowserError::Failed(fault.to_string()))
+                .map_err(|error| BrowserError::Failed(error.to_string()))
         })
     }
 
     fn visit(&self, url: Url) -> BoxFuture<'_, Result<Url, BrowserError>> {
         Box::pin(async move {
             eprintln!("Open this in a browser:\n{url}");
-            self.come_back(&url).await.map_err(|fault| BrowserError::Failed(fault.to_string()))
+            self.come_back(&url).await.map_err(|error| BrowserError::Failed(error.to_string()))
         })
     }
 }

@@ -175,7 +175,7 @@ impl ClientBuilder {
                 .await
             {
                 // It may speak another revision by now.
-                Err(fault) if !fault.needs_authorization() => drop(self.known_revisions.lock().remove(&name)),
+                Err(error) if !error.needs_authorization() => drop(self.known_revisions.lock().remove(&name)),
                 done => return done,
             }
         }
@@ -199,7 +199,7 @@ impl ClientBuilder {
         }
         let preferring = self.clone().version_policy(VersionPolicy::AtMost(revision));
         match preferring.connect_to(server.clone()).await {
-            Err(fault) if is_about_revision(fault.why()) => self.connect_to(server).await,
+            Err(error) if is_about_revision(error.why()) => self.connect_to(server).await,
             done => done,
         }
     }

@@ -133,7 +133,7 @@ impl Client {
             Ok(Value::Object(arguments)) => Ok(arguments),
             Ok(Value::Null) => Ok(JsonObject::new()),
             Ok(_) => Err("the arguments of a tool are an object".to_owned()),
-            Err(fault) => Err(fault.to_string()),
+            Err(error) => Err(error.to_string()),
         };
         match arguments {
             Ok(arguments) => {

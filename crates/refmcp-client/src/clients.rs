@@ -68,7 +68,7 @@ impl Clients {
             self.failed.remove(&name);
             match connected {
                 Ok(client) => drop(self.connected.insert(name, client)),
-                Err(fault) => drop(self.failed.insert(name, fault)),
+                Err(error) => drop(self.failed.insert(name, error)),
             }
         }
     }
@@ -85,7 +85,7 @@ impl Clients {
 
     /// All servers that are not connected, and why.
     pub fn failed(&self) -> impl Iterator<Item = (&str, &ConnectError)> {
-        self.failed.iter().map(|(name, fault)| (name.as_str(), fault))
+        self.failed.iter().map(|(name, error)| (name.as_str(), error))
     }
 
     /// Removes a server, without closing its client.
@@ -119,7 +119,7 @@ impl Clients {
                     let offered = items.into_iter().map(|item| ServerItem { server: server.clone(), item });
                     offers.items.extend(offered);
                 }
-                Err(fault) => offers.failed.push((server, fault)),
+                Err(error) => offers.failed.push((server, error)),
             }
         }
         offers

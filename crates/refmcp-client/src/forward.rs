@@ -55,7 +55,7 @@ impl Client {
     pub fn forward(&self, method: &str, params: &str) -> Request<Box<RawValue>> {
         let (params, meta) = match forwarded_params(params) {
             Ok(forwarded) => forwarded,
-            Err(fault) => return Request::invalid(self, method, fault.to_string()),
+            Err(error) => return Request::invalid(self, method, error.to_string()),
         };
         let known = Method::known(method);
         let request = Request::of_text(self, method, &params).meta(meta).unchecked();

@@ -220,5 +220,5 @@ impl Host {
 }
 
 fn value(result: &impl Serialize) -> Result<Value, RpcError> {
-    serde_json::to_value(result).map_err(|fault| RpcError::internal(fault.to_string()))
+    serde_json::to_value(result).map_err(|error| RpcError::internal(error.to_string()))
 }

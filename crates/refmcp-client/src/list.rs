@@ -114,10 +114,10 @@ impl<T: Listable> Pages<T> {
         }
         let page = match request.await {
             Ok(page) => page,
-            Err(fault) => {
+            Err(error) => {
                 // Pages that belong together expire together.
                 self.client.driver.cache.lock().invalidate_list(T::METHOD.name());
-                return Err(fault);
+                return Err(error);
             }
         };
         let (items, next) = T::into_items(page);

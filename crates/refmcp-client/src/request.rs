@@ -68,7 +68,7 @@ impl<R> fmt::Debug for Request<R> {
 
 impl<R: DeserializeOwned + Send + 'static> Request<R> {
     pub(crate) fn new(client: &Client, method: impl Into<Arc<str>>, params: &impl Serialize) -> Self {
-        let params = serde_json::to_string(params).map_err(|fault| Error::Misuse(fault.to_string()));
+        let params = serde_json::to_string(params).map_err(|error| Error::Misuse(error.to_string()));
         Self {
             client: client.clone(),
             method: method.into(),
@@ -185,7 +185,7 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
     #[doc(alias = "inputResponses")]
     pub fn input_responses(mut self, responses: InputResponses, state: Option<String>) -> Self {
         self.params = self.params.and_then(|params| {
-            let misuse = |fault: serde_json::Error| Error::Misuse(fault.to_string());
+            let misuse = |error: serde_json::Error| Error::Misuse(error.to_string());
             let mut params: JsonObject = serde_json::from_str(&params).map_err(misuse)?;
             if !responses.is_empty() {
                 params.insert("inputResponses".to_owned(), Value::Object(responses.into_iter().collect()));
@@ -280,9 +280,9 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         {
             self.check_output(name, text)?;
         }
-        serde_json::from_str(text).map_err(|fault| Error::Unreadable {
+        serde_json::from_str(text).map_err(|error| Error::Unreadable {
             method: self.method.to_string(),
-            why: without_place(&fault),
+            why: without_place(&error),
         })
     }
 

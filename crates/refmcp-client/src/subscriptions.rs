@@ -204,7 +204,7 @@ impl Subscriptions {
             {
                 match client.set_level(level).await {
                     Ok(()) => asked.level = Some(level),
-                    Err(fault) => tracing::warn!("the server refuses a log level: {fault}"),
+                    Err(error) => tracing::warn!("the server refuses a log level: {error}"),
                 }
             }
         }
@@ -242,13 +242,13 @@ fn is_empty(filter: &SubscriptionFilter) -> bool {
 /// Subscribes in a session.
 async fn subscribe(client: &Client, before: &[String], wanted: &[String]) {
     for uri in wanted.iter().filter(|uri| !before.contains(uri)) {
-        if let Err(fault) = client.subscribe(uri).await {
-            tracing::warn!("{} refuses a subscription to {uri}: {fault}", client.name());
+        if let Err(error) = client.subscribe(uri).await {
+            tracing::warn!("{} refuses a subscription to {uri}: {error}", client.name());
         }
     }
     for uri in before.iter().filter(|uri| !wanted.contains(uri)) {
-        if let Err(fault) = client.unsubscribe(uri).await {
-            tracing::debug!("the server refuses to end a subscription: {fault}");
+        if let Err(error) = client.unsubscribe(uri).await {
+            tracing::debug!("the server refuses to end a subscription: {error}");
         }
     }
 }
@@ -310,7 +310,7 @@ async fn listen_on(
             Err(Error::Call(CallError::Transport(
                 why @ (TransportError::Unreachable(_) | TransportError::Broken(_)),
             ))) => client.driver.emit(&Event::StreamLost(why)),
-            Err(fault) => tracing::debug!("a subscription is requested again: {fault}"),
+            Err(error) => tracing::debug!("a subscription is requested again: {error}"),
             Ok(_) => {}
         }
         if since.elapsed() >= MIN_BACKOFF {

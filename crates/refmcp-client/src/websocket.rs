@@ -112,7 +112,7 @@ impl WebSocket {
         token_manager: &Arc<TokenManager>,
         observed: &Observed,
     ) -> Result<Socket, TransportError> {
-        let unfit = |fault: hyper::http::uri::InvalidUri| TransportError::Unreachable(fault.to_string());
+        let unfit = |error: hyper::http::uri::InvalidUri| TransportError::Unreachable(error.to_string());
         let uri = hyper::Uri::try_from(self.endpoint.address.as_http().as_str()).map_err(unfit)?;
         let mut attempts = Attempts::default();
         loop {
@@ -146,7 +146,7 @@ impl WebSocket {
         more: HeaderMap,
         observed: &Observed,
     ) -> Result<Socket, HandshakeError> {
-        let stream = dialer.dial().await.map_err(|fault| TransportError::Unreachable(fault.to_string()))?;
+        let stream = dialer.dial().await.map_err(|error| TransportError::Unreachable(error.to_string()))?;
         let within = self.endpoint.settings.head_timeout;
         timeout(within, self.handshake(stream, more, observed)).await.unwrap_or_else(|_| {
             let why = format!("the server did not open the WebSocket within {within:?}");
@@ -167,17 +167,17 @@ impl WebSocket {
         let scope = stream.scope;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream.io))
             .await
-            .map_err(|fault| connection_error(&fault))?;
+            .map_err(|error| connection_error(&error))?;
         // The task ends with this function.
         let _driving = AbortOnDropHandle::new(tokio::spawn(connection.with_upgrades()));
-        let response = sender.send_request(request).await.map_err(|fault| connection_error(&fault))?;
+        let response = sender.send_request(request).await.map_err(|error| connection_error(&error))?;
         observe_response(observed, response.status(), response.headers());
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             let head = Some(Box::new((response.status(), response.headers().clone(), scope)));
             return Err(HandshakeError { why: refused(response, observed).await, head });
         }
         check(response.headers(), &key).map_err(|why| TransportError::Misbehaved(why.to_owned()))?;
-        let socket = hyper::upgrade::on(response).await.map_err(|fault| connection_error(&fault))?;
+        let socket = hyper::upgrade::on(response).await.map_err(|error| connection_error(&error))?;
         Ok(TokioIo::new(socket))
     }
 
@@ -185,7 +185,7 @@ impl WebSocket {
     fn request(&self) -> Result<(Request<Empty<Bytes>>, String), TransportError> {
         let mut random = [0; 16];
         let unfit = |why: String| TransportError::Unreachable(format!("the request cannot be made: {why}"));
-        getrandom::fill(&mut random).map_err(|fault| unfit(fault.to_string()))?;
+        getrandom::fill(&mut random).map_err(|error| unfit(error.to_string()))?;
         let key = STANDARD.encode(random);
         let mut request = Request::get(self.endpoint.target.origin_form.clone())
             .header(header::HOST, self.endpoint.host.clone())
@@ -196,7 +196,7 @@ impl WebSocket {
             .header(header::SEC_WEBSOCKET_PROTOCOL, PROTOCOL)
             .header(header::USER_AGENT, USER_AGENT)
             .body(Empty::new())
-            .map_err(|fault| unfit(fault.to_string()))?;
+            .map_err(|error| unfit(error.to_string()))?;
         request.headers_mut().extend(self.endpoint.headers.clone());
         Ok((request, key))
     }
@@ -276,11 +276,11 @@ async fn refused(mut response: Response<Incoming>, observed: &Observed) -> Trans
     refusal(response.status(), response.headers(), &body)
 }
 
-fn connection_error(fault: &hyper::Error) -> TransportError {
-    if fault.is_parse() {
-        TransportError::Misbehaved(format!("its answer is not HTTP: {fault}"))
+fn connection_error(error: &hyper::Error) -> TransportError {
+    if error.is_parse() {
+        TransportError::Misbehaved(format!("its answer is not HTTP: {error}"))
     } else {
-        TransportError::Unreachable(format!("the connection ended before the WebSocket was open: {fault}"))
+        TransportError::Unreachable(format!("the connection ended before the WebSocket was open: {error}"))
     }
 }
 

@@ -16,7 +16,7 @@ use std::env;
 use std::process::ExitCode;
 
 use run_config::RunConfig;
-use scenarios::{Fault, Scenario};
+use scenarios::{BoxError, Scenario};
 
 /// The exit code of wrong usage.
 const MISUSED: u8 = 2;
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     let arguments = env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     let config = match RunConfig::read(arguments, |name| env::var(name).ok()) {
         Ok(config) => config,
-        Err(fault) => return misused(&fault.to_string()),
+        Err(error) => return misused(&error.to_string()),
     };
     let Some(scenario) = scenarios::find(&config.scenario) else {
         let known = scenarios::names().collect::<Vec<_>>().join(", ");
@@ -40,14 +40,14 @@ fn main() -> ExitCode {
     };
     match run(scenario, config) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(fault) => {
-            eprintln!("{fault}");
+        Err(error) => {
+            eprintln!("{error}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn run(scenario: Scenario, config: RunConfig) -> Result<(), Fault> {
+fn run(scenario: Scenario, config: RunConfig) -> Result<(), BoxError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         scenario(config).await?.close().await;

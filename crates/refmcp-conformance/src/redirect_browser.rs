@@ -18,7 +18,7 @@ const REDIRECT: &str = "http://127.0.0.1:41999/callback";
 
 impl Browser for RedirectBrowser {
     fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserError>> {
-        let url = Url::parse(REDIRECT).map_err(|fault| BrowserError::Failed(fault.to_string()));
+        let url = Url::parse(REDIRECT).map_err(|error| BrowserError::Failed(error.to_string()));
         Box::pin(async move { url })
     }
 
@@ -28,14 +28,14 @@ impl Browser for RedirectBrowser {
 }
 
 async fn visit(url: &Url) -> Result<Url, String> {
-    let request = Request::get(url.as_str()).body(Bytes::new()).map_err(|fault| fault.to_string())?;
+    let request = Request::get(url.as_str()).body(Bytes::new()).map_err(|error| error.to_string())?;
     // The suite is on this machine.
     let fetcher = Fetcher::guarded(AddressScope::Loopback);
-    let response = fetcher.fetch(request).await.map_err(|fault| fault.to_string())?;
+    let response = fetcher.fetch(request).await.map_err(|error| error.to_string())?;
     if !matches!(response.status(), StatusCode::FOUND | StatusCode::SEE_OTHER) {
         return Err(format!("the authorization server does not redirect: {}", response.status()));
     }
     let location = response.headers().get(LOCATION).and_then(|value| value.to_str().ok());
     let location = location.ok_or("the redirect has no location")?;
-    url.join(location).map_err(|fault| fault.to_string())
+    url.join(location).map_err(|error| error.to_string())
 }

@@ -47,7 +47,7 @@ impl RunConfig {
         let revision = revision.parse().map_err(|_| RunConfigError::Revision(revision))?;
         let context = match variable(CONTEXT) {
             Some(text) => {
-                serde_json::from_str(&text).map_err(|fault| RunConfigError::Context(fault.to_string()))?
+                serde_json::from_str(&text).map_err(|error| RunConfigError::Context(error.to_string()))?
             }
             None => JsonObject::new(),
         };
@@ -106,11 +106,11 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused() {
         let scenario = (SCENARIO, "initialize");
-        let fault = read(&[URL], &[scenario, (REVISION, "2020-01-01")]).unwrap_err();
-        assert_eq!(fault, RunConfigError::Revision("2020-01-01".to_owned()));
+        let error = read(&[URL], &[scenario, (REVISION, "2020-01-01")]).unwrap_err();
+        assert_eq!(error, RunConfigError::Revision("2020-01-01".to_owned()));
         for context in ["", "[]", "{"] {
-            let fault = read(&[URL], &[scenario, (REVISION, "2025-11-25"), (CONTEXT, context)]).unwrap_err();
-            assert!(matches!(fault, RunConfigError::Context(_)), "{context}: {fault}");
+            let error = read(&[URL], &[scenario, (REVISION, "2025-11-25"), (CONTEXT, context)]).unwrap_err();
+            assert!(matches!(error, RunConfigError::Context(_)), "{context}: {error}");
         }
     }
 }

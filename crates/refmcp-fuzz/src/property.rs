@@ -53,10 +53,10 @@ pub fn corpus(name: &str) -> PathBuf {
 fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let listed = fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
     let mut paths: Vec<PathBuf> =
-        listed.unwrap_or_else(|fault| panic!("cannot read {}: {fault}", folder.display()));
+        listed.unwrap_or_else(|error| panic!("cannot read {}: {error}", folder.display()));
     paths.sort();
     let read = |path: PathBuf| {
-        let input = fs::read(&path).unwrap_or_else(|fault| panic!("cannot read {}: {fault}", path.display()));
+        let input = fs::read(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()));
         (path, input)
     };
     paths.into_iter().map(read).collect()
@@ -74,7 +74,7 @@ fn feed(name: &str, origin: &str, input: &[u8], target: &impl Fn(&[u8])) {
         let file = std::env::temp_dir().join(format!("refmcp-fuzz-{name}"));
         let kept = match fs::write(&file, input) {
             Ok(()) => format!("kept in {}", file.display()),
-            Err(fault) => format!("not kept: {fault}"),
+            Err(error) => format!("not kept: {error}"),
         };
         eprintln!("{name} fails on {origin}, {kept}: \"{}\"", input.escape_ascii());
         resume_unwind(panic);

@@ -71,7 +71,7 @@ fn check(
     message: &Value,
     answers: Option<&str>,
 ) {
-    if let Err(fault) = schemas[&revision].check(direction, message, answers) {
-        panic!("{fault}\n  {message}");
+    if let Err(error) = schemas[&revision].check(direction, message, answers) {
+        panic!("{error}\n  {message}");
     }
 }

@@ -350,8 +350,8 @@ async fn next_changes(backplane: &dyn Backplane, latest: &mut Option<u64>) -> To
                 *latest = Some(changes.latest);
                 return changes;
             }
-            Err(fault) => {
-                tracing::warn!(%fault, "changes at other replicas are not heard of");
+            Err(error) => {
+                tracing::warn!(%error, "changes at other replicas are not heard of");
                 tokio::time::sleep(CHANGES_RETRY_DELAY).await;
             }
         }

@@ -82,7 +82,7 @@ reasons! {
     Memory "memory",
     Unread "unread",
     Stopping "stopping",
-    Fault "fault",
+    Fault "error",
     Credentials "credentials",
     Unauthorized "unauthorized",
     Forbidden "forbidden",
@@ -218,8 +218,8 @@ impl Refusal {
 
     /// There is no memory for this request, which was not executed.
     #[cold]
-    pub(crate) fn no_memory(fault: NoMemory) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, Reason::Memory, fault.to_string())
+    pub(crate) fn no_memory(error: NoMemory) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, Reason::Memory, error.to_string())
             .with_header(header::RETRY_AFTER, 1)
     }
 
@@ -313,9 +313,9 @@ impl Refusal {
 /// The backplane cannot be reached.
 impl From<Unavailable> for Refusal {
     #[cold]
-    fn from(fault: Unavailable) -> Self {
+    fn from(error: Unavailable) -> Self {
         let why = "the state of this session cannot be reached now";
-        Self::unavailable(Reason::Fault, why, 1).with_detail(fault.to_string())
+        Self::unavailable(Reason::Fault, why, 1).with_detail(error.to_string())
     }
 }
 

@@ -22,8 +22,8 @@ impl Example {
         let path = tests.ancestors().nth(2).unwrap().join("examples").join(name);
         let mut command = Command::new(&path);
         command.arg("127.0.0.1:0").stdin(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap_or_else(|fault| {
-            panic!("{}: {fault}; `cargo test` without `--test` builds it", path.display())
+        let mut child = command.spawn().unwrap_or_else(|error| {
+            panic!("{}: {error}; `cargo test` without `--test` builds it", path.display())
         });
         let mut line = String::new();
         BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();

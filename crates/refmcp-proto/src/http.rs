@@ -207,10 +207,10 @@ fn route_undescribed<'a>(
 }
 
 /// Why a POST is refused whose body is no message. It may have been a request.
-pub fn malformed_post(accept: Accept, require_accept: bool, fault: &DecodeError) -> PostRefusal {
+pub fn malformed_post(accept: Accept, require_accept: bool, error: &DecodeError) -> PostRefusal {
     match check_accept(accept, require_accept, &POST_KINDS) {
         Err(why) => PostRefusal::NotAcceptable(why),
-        Ok(()) => PostRefusal::Message(None, fault.error.clone()),
+        Ok(()) => PostRefusal::Message(None, error.error.clone()),
     }
 }
 

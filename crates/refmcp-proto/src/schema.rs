@@ -69,7 +69,7 @@ impl SchemaValidator {
             .with_draft(draft)
             .with_pattern_options(jsonschema::PatternOptions::regex())
             .build(&value)
-            .map_err(|fault| SchemaError::Invalid(fault.to_string()))?;
+            .map_err(|error| SchemaError::Invalid(error.to_string()))?;
         Ok(Self { compiled: Arc::new(compiled), work: Arc::new(work) })
     }
 
@@ -92,9 +92,9 @@ impl SchemaValidator {
         }
         let faults = self.compiled.iter_errors(value).take(MAX_FAULTS);
         let faults: Vec<String> = faults
-            .map(|fault| match fault.instance_path().as_str() {
-                "" => text_of(&fault),
-                path => format!("{}: {}", excerpt(path), text_of(&fault)),
+            .map(|error| match error.instance_path().as_str() {
+                "" => text_of(&error),
+                path => format!("{}: {}", excerpt(path), text_of(&error)),
             })
             .collect();
         Err(SchemaError::Invalid(faults.join("; ")))
@@ -102,29 +102,29 @@ impl SchemaValidator {
 }
 
 /// What is wrong. Where each alternative is a constant, the constants are named.
-fn text_of(fault: &ValidationError<'_>) -> String {
-    let Some(mut constants) = constants(fault) else { return excerpt(&fault.to_string()) };
+fn text_of(error: &ValidationError<'_>) -> String {
+    let Some(mut constants) = constants(error) else { return excerpt(&error.to_string()) };
     if constants.len() > MAX_CONSTANTS {
         constants.truncate(MAX_CONSTANTS);
         constants.push("…".to_owned());
     }
-    format!("{} is not one of {}", excerpt(&fault.instance().to_string()), constants.join(", "))
+    format!("{} is not one of {}", excerpt(&error.instance().to_string()), constants.join(", "))
 }
 
 /// The constants of alternatives that have one each.
-fn constants(fault: &ValidationError<'_>) -> Option<Vec<String>> {
+fn constants(error: &ValidationError<'_>) -> Option<Vec<String>> {
     let (ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context }) =
-        fault.kind()
+        error.kind()
     else {
         return None;
     };
-    context.iter().map(|faults| faults.iter().find_map(|inner| constant(inner, fault))).collect()
+    context.iter().map(|faults| faults.iter().find_map(|inner| constant(inner, error))).collect()
 }
 
 /// The constant that a value itself should have been, and not a part of it.
-fn constant(fault: &ValidationError<'_>, whole: &ValidationError<'_>) -> Option<String> {
-    let is_whole = fault.instance_path().as_str() == whole.instance_path().as_str();
-    match fault.kind() {
+fn constant(error: &ValidationError<'_>, whole: &ValidationError<'_>) -> Option<String> {
+    let is_whole = error.instance_path().as_str() == whole.instance_path().as_str();
+    match error.kind() {
         ValidationErrorKind::Constant { expected_value } if is_whole => {
             Some(excerpt(&expected_value.to_string()))
         }
@@ -162,13 +162,13 @@ mod tests {
 
     impl Checked {
         fn validate(&self, value: &Value) -> Result<(), String> {
-            self.0.validate(value).map_err(|fault| fault.to_string())
+            self.0.validate(value).map_err(|error| error.to_string())
         }
     }
 
     fn compile(schema: Value) -> Result<Checked, String> {
         let Value::Object(object) = schema else { panic!("no object") };
-        SchemaValidator::compile(&object).map(Checked).map_err(|fault| fault.to_string())
+        SchemaValidator::compile(&object).map(Checked).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -190,18 +190,18 @@ mod tests {
             let colour = json!({ "properties": {"colour": { keyword: alternatives }} });
             let schema = compile(colour).unwrap();
             assert!(schema.validate(&json!({"colour": "red"})).is_ok());
-            let fault = schema.validate(&json!({"colour": "blue"})).unwrap_err();
-            assert_eq!(fault, r#"/colour: "blue" is not one of "red", "green""#);
-            let fault = schema.validate(&json!({"colour": 7})).unwrap_err();
-            assert_eq!(fault, r#"/colour: 7 is not one of "red", "green""#);
+            let error = schema.validate(&json!({"colour": "blue"})).unwrap_err();
+            assert_eq!(error, r#"/colour: "blue" is not one of "red", "green""#);
+            let error = schema.validate(&json!({"colour": 7})).unwrap_err();
+            assert_eq!(error, r#"/colour: 7 is not one of "red", "green""#);
             let many: Vec<Value> = (0..1000).map(|number| json!({"const": number})).collect();
-            let fault = compile(json!({ keyword: many })).unwrap().validate(&json!("x")).unwrap_err();
-            assert!(fault.ends_with(" 18, 19, …") && fault.len() < 200, "{fault}");
+            let error = compile(json!({ keyword: many })).unwrap().validate(&json!("x")).unwrap_err();
+            assert!(error.ends_with(" 18, 19, …") && error.len() < 200, "{error}");
             // Alternatives that differ by a member are no constants.
             let kinds = ["a", "b"].map(|kind| json!({"properties": {"kind": {"const": kind}}}));
-            let fault =
+            let error =
                 compile(json!({ keyword: kinds })).unwrap().validate(&json!({"kind": "c"})).unwrap_err();
-            assert!(fault.contains(keyword), "{fault}");
+            assert!(error.contains(keyword), "{error}");
         }
     }
 
@@ -249,8 +249,8 @@ mod tests {
         ] {
             let shown = schema.to_string();
             let shown = &shown[..shown.len().min(200)];
-            let fault = compile(schema).unwrap_err();
-            assert!(fault.contains(hint), "{shown}: {fault}");
+            let error = compile(schema).unwrap_err();
+            assert!(error.contains(hint), "{shown}: {error}");
         }
     }
 

@@ -80,7 +80,7 @@ impl DirectoryWatcher {
         };
         match thread::Builder::new().name("refmcp-watch".to_owned()).spawn(work) {
             Ok(_) => Ok(()),
-            Err(fault) => Err(ReferenceError::Watch { what, path, source: notify::Error::io(fault) }),
+            Err(error) => Err(ReferenceError::Watch { what, path, source: notify::Error::io(error) }),
         }
     }
 }

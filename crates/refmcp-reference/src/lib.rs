@@ -200,7 +200,7 @@ fn describe(info: Implementation) -> Implementation {
 }
 
 impl From<refmcp_server::UriTemplateError> for ReferenceError {
-    fn from(fault: refmcp_server::UriTemplateError) -> Self {
-        Self::Build(BuildError(vec![fault.to_string()]))
+    fn from(error: refmcp_server::UriTemplateError) -> Self {
+        Self::Build(BuildError(vec![error.to_string()]))
     }
 }

@@ -66,8 +66,8 @@ pub(crate) async fn use_once(server: &Server, state: &RequestStateUse) -> Result
         // The same words as for any other state that does not open.
         Ok(OnceOutcome::Again) => Err(RpcError::invalid_params("requestState is not valid")),
         Ok(OnceOutcome::Full) => Err(busy()),
-        Err(fault) => {
-            tracing::warn!(%fault, "a request state was refused");
+        Err(error) => {
+            tracing::warn!(%error, "a request state was refused");
             Err(busy())
         }
     }

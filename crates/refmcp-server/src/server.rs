@@ -132,7 +132,7 @@ impl Server {
         signals.abort();
         match &end {
             Ok(end) => tracing::info!(target: "refmcp::stdio", ?end, "stopped"),
-            Err(fault) => tracing::info!(target: "refmcp::stdio", %fault, "stopped"),
+            Err(error) => tracing::info!(target: "refmcp::stdio", %error, "stopped"),
         }
         end
     }
@@ -153,8 +153,8 @@ impl Server {
         let server = self.clone();
         tokio::spawn(async move {
             let connection = Connection { transport: "memory", local: true, ..Connection::default() };
-            if let Err(fault) = server.serve(near, connection, CancellationToken::new()).await {
-                tracing::error!(%fault, "an in-memory connection failed");
+            if let Err(error) = server.serve(near, connection, CancellationToken::new()).await {
+                tracing::error!(%error, "an in-memory connection failed");
             }
         });
         far
@@ -231,7 +231,7 @@ impl Server {
         tracing::debug!(session = session.number(), ?end, "disconnected");
         match &end {
             Ok(end) => observed.closed(end),
-            Err(fault) => observed.closed(fault),
+            Err(error) => observed.closed(error),
         }
         end
     }

@@ -29,8 +29,8 @@ impl Example {
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .unwrap_or_else(|fault| {
-                panic!("{}: {fault}; `cargo test` without `--test` builds it", path.display())
+            .unwrap_or_else(|error| {
+                panic!("{}: {error}; `cargo test` without `--test` builds it", path.display())
             });
         let (input, output) = (program.stdin.take().unwrap(), program.stdout.take().unwrap());
         let mut client = TestClient::over((LineReader::new(output, 1 << 20), LineWriter::new(input)));

@@ -55,8 +55,8 @@ impl Schema {
     }
 
     fn read(revision: Revision, path: &Path) -> Result<Self, String> {
-        let text = fs::read_to_string(path).map_err(|fault| fault.to_string())?;
-        let whole: Value = serde_json::from_str(&text).map_err(|fault| fault.to_string())?;
+        let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+        let whole: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
         let keyword = if whole.get("$defs").is_some() { "$defs" } else { "definitions" };
         Ok(Self { revision, whole, keyword, compiled: RefCell::default() })
     }
@@ -153,7 +153,7 @@ impl Schema {
     pub fn check_against(&self, name: &str, value: &Value) -> Result<(), String> {
         let validator = self.compile(name)?;
         let faults =
-            validator.iter_errors(value).map(|fault| format!("{} at {}", fault, fault.instance_path()));
+            validator.iter_errors(value).map(|error| format!("{} at {}", error, error.instance_path()));
         let faults: Vec<String> = faults.collect();
         if faults.is_empty() {
             return Ok(());
@@ -167,7 +167,7 @@ impl Schema {
         }
         let mut schema = self.whole.clone();
         schema["$ref"] = json!(format!("#/{}/{name}", self.keyword));
-        let validator = jsonschema::validator_for(&schema).map_err(|fault| format!("{name}: {fault}"))?;
+        let validator = jsonschema::validator_for(&schema).map_err(|error| format!("{name}: {error}"))?;
         let validator = Rc::new(validator);
         self.compiled.borrow_mut().insert(name.to_owned(), validator.clone());
         Ok(validator)

@@ -27,9 +27,9 @@ impl ServerEndpoint {
     /// Makes a server, inside of the runtime that its time comes from, and connects to it.
     pub fn new<E: fmt::Display>(make: impl FnOnce() -> Result<Server, E>) -> Result<Self, String> {
         let runtime = Builder::new_current_thread().enable_all().start_paused(true).build();
-        let runtime = runtime.map_err(|fault: io::Error| fault.to_string())?;
+        let runtime = runtime.map_err(|error: io::Error| error.to_string())?;
         let (server, pipe) = runtime.block_on(async {
-            let server = make().map_err(|fault| fault.to_string())?;
+            let server = make().map_err(|error| error.to_string())?;
             let pipe = server.in_memory();
             Ok::<_, String>((server, pipe))
         })?;

@@ -19,5 +19,5 @@ pub fn not_checked(what: &str) {
     let told = OpenOptions::new().create(true).append(true).open(&file);
     // In one go: other tests write too.
     let told = told.and_then(|mut file| file.write_all(format!("{}\n", what.replace('\n', " ")).as_bytes()));
-    told.unwrap_or_else(|fault| panic!("cannot write to {}: {fault}", file.display()));
+    told.unwrap_or_else(|error| panic!("cannot write to {}: {error}", file.display()));
 }

@@ -131,13 +131,13 @@ struct WriteQueue {
 
 impl Outbox for WriteQueue {
     fn send(&mut self, mut message: OutgoingMessage) {
-        if let Err(fault) = self.reserve(message.json.len()) {
+        if let Err(error) = self.reserve(message.json.len()) {
             match message.kind {
                 MessageKind::Response { .. } => {
-                    message.json = error_instead(&message.json, &RpcError::internal(fault.to_string()));
+                    message.json = error_instead(&message.json, &RpcError::internal(error.to_string()));
                 }
                 MessageKind::Notification => {
-                    return tracing::warn!(bytes = message.json.len(), %fault, "a notification was not sent");
+                    return tracing::warn!(bytes = message.json.len(), %error, "a notification was not sent");
                 }
                 // The handler waits for its response.
                 MessageKind::Request => {}
@@ -155,8 +155,8 @@ impl Outbox for WriteQueue {
     fn step_done(&mut self, engine: &mut ServerEngine) {
         if engine.batch_bytes() != self.batch_bytes {
             self.batch_bytes = engine.batch_bytes();
-            if let Err(fault) = self.reserve(0) {
-                engine.refuse_batch_responses(&RpcError::internal(fault.to_string()));
+            if let Err(error) = self.reserve(0) {
+                engine.refuse_batch_responses(&RpcError::internal(error.to_string()));
                 self.batch_bytes = engine.batch_bytes();
             }
         }
@@ -247,7 +247,7 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
             while self.writer.pending() > 0 {
                 match poll_now(self.writer.flush()) {
                     Poll::Ready(Ok(())) => {}
-                    Poll::Ready(Err(fault)) => return self.gone(fault),
+                    Poll::Ready(Err(error)) => return self.gone(error),
                     Poll::Pending => break,
                 }
             }
@@ -263,7 +263,7 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
             match self.next_event(stopped.as_mut(), changes.as_mut()).await {
                 Ok(Event::Changes) => changes.set(next_changes(feed.as_ref())),
                 Ok(Event::Other) => {}
-                Err(fault) => return self.gone(fault),
+                Err(error) => return self.gone(error),
             }
         }
     }
@@ -283,8 +283,8 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
                 match more {
                     Ok(true) => self.reserve_unread(),
                     Ok(false) => self.end_of_input(),
-                    Err(fault) if is_gone(&fault) => self.end_of_input(),
-                    Err(fault) => return Err(fault),
+                    Err(error) if is_gone(&error) => self.end_of_input(),
+                    Err(error) => return Err(error),
                 }
             }
             changes = changes, if room => {
@@ -382,15 +382,15 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
     }
 
     /// A pipe that breaks is a peer that went away: nothing is wrong with us.
-    fn gone(&mut self, fault: io::Error) -> io::Result<ConnectionEnd> {
+    fn gone(&mut self, error: io::Error) -> io::Result<ConnectionEnd> {
         self.engine.step(ServerEngine::cancel_all);
-        if is_gone(&fault) { Ok(ConnectionEnd::PeerGone) } else { Err(fault) }
+        if is_gone(&error) { Ok(ConnectionEnd::PeerGone) } else { Err(error) }
     }
 }
 
-fn is_gone(fault: &io::Error) -> bool {
+fn is_gone(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof};
-    matches!(fault.kind(), BrokenPipe | ConnectionReset | ConnectionAborted | NotConnected | UnexpectedEof)
+    matches!(error.kind(), BrokenPipe | ConnectionReset | ConnectionAborted | NotConnected | UnexpectedEof)
 }
 
 async fn at(time: Option<Instant>) {

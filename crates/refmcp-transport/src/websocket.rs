@@ -232,8 +232,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             Poll::Ready(sent) => sent,
             Poll::Pending => Ok(()),
         });
-        if let Err(fault) = sent {
-            tracing::debug!(%fault, "a ping was not sent");
+        if let Err(error) = sent {
+            tracing::debug!(%error, "a ping was not sent");
         }
     }
 
@@ -291,7 +291,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> SocketReader<S> {
         let since = *self.stuck.get_or_insert_with(Instant::now);
         let flushed = self.socket.poll(|ends| &ends.reader, SinkExt::poll_flush_unpin);
         let Ok(flushed) = timeout_at(since + self.write_timeout, flushed).await else { return Ok(false) };
-        flushed.map_err(|fault| io::Error::new(io::ErrorKind::BrokenPipe, fault))?;
+        flushed.map_err(|error| io::Error::new(io::ErrorKind::BrokenPipe, error))?;
         (self.stuck, self.unsent_pongs) = (None, 0);
         Ok(true)
     }
@@ -354,12 +354,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameReader for SocketReader<S> {
                 Some(Err(Error::Protocol(ProtocolError::ResetWithoutClosingHandshake))) => {
                     Err(io::ErrorKind::ConnectionReset.into())
                 }
-                Some(Err(Error::Protocol(fault))) => {
-                    tracing::debug!(%fault, "not WebSocket");
+                Some(Err(Error::Protocol(error))) => {
+                    tracing::debug!(%error, "not WebSocket");
                     self.refuse(CloseCode::Protocol, "this is not WebSocket").await
                 }
-                Some(Err(Error::Io(fault))) => Err(fault),
-                Some(Err(fault)) => Err(io::Error::new(io::ErrorKind::ConnectionAborted, fault)),
+                Some(Err(Error::Io(error))) => Err(error),
+                Some(Err(error)) => Err(io::Error::new(io::ErrorKind::ConnectionAborted, error)),
             };
         }
     }
@@ -422,7 +422,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> FrameWriter for SocketWriter<S> {
         let since = *self.stuck.get_or_insert_with(Instant::now);
         let sent = timeout_at(since + self.write_timeout, self.send_queue()).await;
         let too_slow = || io::Error::new(io::ErrorKind::ConnectionAborted, TAKES_NOTHING);
-        sent.map_err(|_| too_slow())?.map_err(|fault| io::Error::new(io::ErrorKind::BrokenPipe, fault))?;
+        sent.map_err(|_| too_slow())?.map_err(|error| io::Error::new(io::ErrorKind::BrokenPipe, error))?;
         self.bytes = 0;
         self.stuck = None;
         Ok(())
@@ -617,8 +617,8 @@ mod tests {
         let (_reader, mut writer, _peer) = pair().await;
         writer.push(&[b'x'; 4000]);
         let began = Instant::now();
-        let fault = writer.flush().await.unwrap_err();
-        assert_eq!(fault.kind(), io::ErrorKind::ConnectionAborted);
+        let error = writer.flush().await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionAborted);
         assert_eq!(began.elapsed(), SETTINGS.ping_every * 2);
     }
 }

@@ -26,8 +26,8 @@ impl LiveAudit {
             reporter.observe(event);
             reporter.take_new()
         };
-        for (rule, role, fault) in new {
-            let (what, expected) = (fault.what, fault.expected);
+        for (rule, role, error) in new {
+            let (what, expected) = (error.what, error.expected);
             match rule.level {
                 Level::Must | Level::May => {
                     tracing::warn!(rule = rule.id, "the {role} broke a rule: {what}; {expected}");

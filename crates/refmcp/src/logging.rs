@@ -87,7 +87,7 @@ fn parse_filter(filter: &str) -> Result<EnvFilter> {
             return Err(usage!("--log {word}: did you mean {level:?}?").into());
         }
     }
-    EnvFilter::try_new(filter).map_err(|fault| usage!("--log {filter}: not a filter: {fault}").into())
+    EnvFilter::try_new(filter).map_err(|error| usage!("--log {filter}: not a filter: {error}").into())
 }
 
 /// Warnings and errors as messages of the program, other events as lines of a log.

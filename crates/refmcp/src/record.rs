@@ -60,12 +60,12 @@ impl Recording {
         }
         let line = event.to_line();
         if let Some(file) = &self.file
-            && let Err(fault) = file.lock().write_all(line.as_bytes())
+            && let Err(error) = file.lock().write_all(line.as_bytes())
         {
-            tracing::warn!("the recording is incomplete: {fault}");
+            tracing::warn!("the recording is incomplete: {error}");
         }
-        if shown && let Err(fault) = print_json(&line) {
-            tracing::warn!("the output is incomplete: {fault}");
+        if shown && let Err(error) = print_json(&line) {
+            tracing::warn!("the output is incomplete: {error}");
         }
     }
 }

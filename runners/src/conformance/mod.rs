@@ -34,8 +34,8 @@ pub fn run(build: &Build) -> Result<Tally> {
 
 /// Says what is wrong in a scenario.
 fn show(side: &str, revision: &str, scenario: &str, faults: &[String]) {
-    for fault in faults {
-        println!("{} {side}, {revision} {scenario}: {fault}", shell::red("FAILED"));
+    for error in faults {
+        println!("{} {side}, {revision} {scenario}: {error}", shell::red("FAILED"));
     }
 }
 

@@ -92,8 +92,8 @@ pub(crate) fn run(build: &Build) -> Result<Tally> {
     let mut tally = Tally::default();
     for report in &reports {
         tally.passed += report.passed();
-        for fault in report.faults() {
-            println!("{} login: {}: {fault}", shell::red("FAILED"), report.name);
+        for error in report.faults() {
+            println!("{} login: {}: {error}", shell::red("FAILED"), report.name);
             tally.failed += 1;
         }
     }

@@ -78,8 +78,8 @@ impl Findings<'_> {
         for (client, Counts { answered, refused, failed }) in self.ledger.clients() {
             println!("{client:<24} {answered:>8} answered {refused:>6} refused {failed:>6} failed");
         }
-        for fault in self.ledger.faults() {
-            println!("{} {fault}", shell::red("fault:"));
+        for error in self.ledger.faults() {
+            println!("{} {error}", shell::red("error:"));
         }
         println!();
         for Check { what, wanted, measured, verdict } in self.checks() {

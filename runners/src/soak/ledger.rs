@@ -33,11 +33,11 @@ impl Ledger {
         self.entries().clients.entry(client).or_default().refused += 1;
     }
 
-    pub(super) fn failed(&self, client: &'static str, fault: &anyhow::Error) {
+    pub(super) fn failed(&self, client: &'static str, error: &anyhow::Error) {
         let mut entries = self.entries();
         entries.clients.entry(client).or_default().failed += 1;
         if entries.faults.len() < SHOWN {
-            entries.faults.push(format!("{client}: {fault:#}"));
+            entries.faults.push(format!("{client}: {error:#}"));
         }
     }
 

@@ -30,8 +30,8 @@ impl Latencies {
 
 /// Calls until it is aborted.
 pub(super) async fn run(target: Target, latencies: Latencies, ledger: Ledger) {
-    if let Err(fault) = call(target, &latencies, &ledger).await {
-        ledger.failed(NAME, &fault);
+    if let Err(error) = call(target, &latencies, &ledger).await {
+        ledger.failed(NAME, &error);
     }
 }
 

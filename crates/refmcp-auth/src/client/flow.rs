@@ -106,9 +106,9 @@ impl Flow {
         self.code = None;
         match ended {
             Ok(tokens) => FlowAction::Done(Box::new(tokens)),
-            Err(fault) => {
-                self.io.step(FlowStep::new("gave up", fault.to_string()).next(fault.advice()));
-                FlowAction::Failed(fault)
+            Err(error) => {
+                self.io.step(FlowStep::new("gave up", error.to_string()).next(error.advice()));
+                FlowAction::Failed(error)
             }
         }
     }

@@ -219,8 +219,8 @@ impl FlowError {
     }
 
     /// A key, a random value or a signature cannot be made.
-    pub(crate) fn crypto(fault: impl fmt::Display) -> Self {
-        Self::new(FlowErrorKind::Crypto, fault.to_string())
+    pub(crate) fn crypto(error: impl fmt::Display) -> Self {
+        Self::new(FlowErrorKind::Crypto, error.to_string())
     }
 
     /// The caller drove the flow out of order.

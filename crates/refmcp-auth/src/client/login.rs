@@ -205,7 +205,7 @@ impl Login {
                 let next = "the made-up code was refused, and not the client";
                 (true, step("the client is still known").next(next))
             }
-            Err(fault) if fault.blame() == Blame::Internal => return Err(fault),
+            Err(error) if error.blame() == Blame::Internal => return Err(error),
             // Any other response says nothing about the client.
             _ => (true, step("it does not say")),
         };

@@ -64,7 +64,7 @@ impl PrivateKey {
     /// Reads a key from PKCS #8.
     pub fn from_pkcs8(algorithm: Algorithm, der: &[u8]) -> Result<Self, PrivateKeyError> {
         let random = SystemRandom::new();
-        let unfit = |fault: ring::error::KeyRejected| PrivateKeyError::Unfit(algorithm, fault.to_string());
+        let unfit = |error: ring::error::KeyRejected| PrivateKeyError::Unfit(algorithm, error.to_string());
         let ec = |method| EcdsaKeyPair::from_pkcs8(method, der, &random).map(Pair::Ec);
         let pair = match algorithm {
             Algorithm::Es256 => ec(&ECDSA_P256_SHA256_FIXED_SIGNING),
@@ -127,7 +127,7 @@ impl PrivateKey {
     pub fn sign(&self, header: Header, claims: &impl Serialize) -> Result<String, PrivateKeyError> {
         let header = Header { alg: self.algorithm.name().to_owned(), ..header };
         // Headers and claims are maps of strings, numbers and lists, which JSON can hold.
-        let json = |fault: serde_json::Error| PrivateKeyError::Unfit(self.algorithm, fault.to_string());
+        let json = |error: serde_json::Error| PrivateKeyError::Unfit(self.algorithm, error.to_string());
         let header = serde_json::to_vec(&header).map_err(json)?;
         let claims = serde_json::to_vec(claims).map_err(json)?;
         let message = format!("{}.{}", encode(header), encode(claims));

@@ -209,8 +209,8 @@ mod tests {
         assert_eq!(replays.use_once(&proof("mine", "a", 1000), 1010), Ok(()));
         for number in 0..1000 {
             let flood = proof("flood", &number.to_string(), 1000 + number % 30);
-            if let Err(fault) = replays.use_once(&flood, 1010) {
-                assert_eq!(fault, ProofError::Time);
+            if let Err(error) = replays.use_once(&flood, 1010) {
+                assert_eq!(error, ProofError::Time);
             }
         }
         assert!(replays.count <= 11);

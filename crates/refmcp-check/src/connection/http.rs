@@ -133,8 +133,8 @@ impl Http {
         &self,
         request: &HttpRequest,
     ) -> Result<(Response<Incoming>, AbortOnDropHandle<()>), String> {
-        let io = self.target.dialer.open().await.map_err(|violation| violation.to_string())?;
-        let broken = |violation: hyper::Error| violation.to_string();
+        let io = self.target.dialer.open().await.map_err(|error| error.to_string())?;
+        let broken = |error: hyper::Error| error.to_string();
         let (mut sender, connection) = http1::handshake(TokioIo::new(io)).await.map_err(broken)?;
         let task = tokio::spawn(async move {
             // The error shows up in the response as well.
@@ -175,7 +175,7 @@ impl Http {
     ) -> Result<(), String> {
         let mut body = Vec::new();
         while let Some(frame) = response.frame().await {
-            let frame = frame.map_err(|violation| violation.to_string())?;
+            let frame = frame.map_err(|error| error.to_string())?;
             if let Some(data) = frame.data_ref() {
                 if body.len() + data.len() > MAX_RECEIVED {
                     return Err(format!("a body of more than {MAX_RECEIVED} bytes"));
@@ -207,13 +207,13 @@ impl Http {
         let mut decoder = SseDecoder::new(MAX_RECEIVED);
         let (mut items, mut total, mut replies) = (VecDeque::new(), 0, 0);
         while let Some(frame) = response.frame().await {
-            let frame = frame.map_err(|violation| violation.to_string())?;
+            let frame = frame.map_err(|error| error.to_string())?;
             let Some(data) = frame.data_ref() else { continue };
             total += data.len();
             if total > MAX_RECEIVED {
                 return Err(format!("a stream of more than {MAX_RECEIVED} bytes"));
             }
-            decoder.feed(data, &mut items).map_err(|violation| violation.to_string())?;
+            decoder.feed(data, &mut items).map_err(|error| error.to_string())?;
             for item in items.drain(..) {
                 let Some(message) = self.received_event(stream, item, answer) else { continue };
                 if self.replies && is_request(&message) && replies < MAX_REPLIES {
@@ -304,10 +304,10 @@ impl Http {
                 let text = String::from_utf8_lossy(bytes).replace(['\n', '\r'], " ");
                 EventKind::Message { direction, text, event_id }
             }
-            Err(violation) => EventKind::Invalid {
+            Err(error) => EventKind::Invalid {
                 direction,
                 bytes: bytes.to_owned(),
-                why: violation.error.message.to_string(),
+                why: error.error.message.to_string(),
             },
         };
         self.audit.happened(Some(stream), kind);

@@ -62,7 +62,7 @@ impl Pipe {
         );
         let sink = Arc::new(Sink { sender, left: AtomicUsize::new(MAX_RECEIVED), observed });
         let transport = match timeout(within, connector.connect(sink)).await {
-            Ok(connected) => connected.map_err(|violation| violation.to_string())?,
+            Ok(connected) => connected.map_err(|error| error.to_string())?,
             Err(_) => return Err(format!("no connection within {within:?}")),
         };
         Ok(Self { transport, received, next: AtomicU64::new(1), audit, ended: None, replies })

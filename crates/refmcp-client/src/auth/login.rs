@@ -46,7 +46,7 @@ pub(super) struct Login {
 
 /// Why there is no token.
 #[derive(Debug, thiserror::Error)]
-enum Fault {
+enum LoginError {
     #[error("the login failed: {0}; {advice}", advice = .0.advice())]
     Flow(#[from] FlowError),
     #[error("the login failed: {0}")]
@@ -61,7 +61,7 @@ enum Fault {
     Unwanted,
 }
 
-impl Fault {
+impl LoginError {
     /// True if the browser was not opened.
     fn is_before_leaving(&self) -> bool {
         matches!(
@@ -71,9 +71,9 @@ impl Fault {
     }
 }
 
-impl From<Fault> for TransportError {
-    fn from(fault: Fault) -> Self {
-        Self::NotAuthorized { why: fault.to_string() }
+impl From<LoginError> for TransportError {
+    fn from(error: LoginError) -> Self {
+        Self::NotAuthorized { why: error.to_string() }
     }
 }
 
@@ -83,8 +83,8 @@ impl Login {
         match self.settings.store.load(&self.name).await {
             Ok(known) => known.tokens,
             // The server may need no token. If it does, the store is asked again, and its error ends the login.
-            Err(fault) => {
-                tracing::warn!(server = %self.name, %fault, "the store of tokens fails");
+            Err(error) => {
+                tracing::warn!(server = %self.name, %error, "the store of tokens fails");
                 None
             }
         }
@@ -93,7 +93,7 @@ impl Login {
     /// New tokens without a user: those of another process, or a refresh.
     pub(super) async fn refresh_quietly(&self) -> Result<Option<TokenSet>, TransportError> {
         let _held = self.lock().await?;
-        let known = self.settings.store.load(&self.name).await.map_err(Fault::from)?;
+        let known = self.settings.store.load(&self.name).await.map_err(LoginError::from)?;
         if let Some(newer) = self.newer(&known) {
             return Ok(Some(newer));
         }
@@ -109,7 +109,7 @@ impl Login {
     ) -> Result<TokenSet, TransportError> {
         // Held during the login as well: concurrent callers share its outcome.
         let _held = self.lock().await?;
-        let mut known = self.settings.store.load(&self.name).await.map_err(Fault::from)?;
+        let mut known = self.settings.store.load(&self.name).await.map_err(LoginError::from)?;
         if let Some(newer) = self.newer(&known) {
             return Ok(newer);
         }
@@ -128,21 +128,21 @@ impl Login {
         Ok(self.start_flow(grant, refusal, known, version).await?)
     }
 
-    async fn lock(&self) -> Result<TokenStoreGuard, Fault> {
+    async fn lock(&self) -> Result<TokenStoreGuard, LoginError> {
         Ok(self.while_wanted(self.settings.store.lock(&self.name)).await??)
     }
 
     /// Waits for a user, or for another holder of the store's lock, as long as a caller waits for the token. Requests to the
     /// authorization server are never cancelled: a refresh token works only once.
-    async fn while_wanted<T>(&self, waiting: impl Future<Output = T>) -> Result<T, Fault> {
+    async fn while_wanted<T>(&self, waiting: impl Future<Output = T>) -> Result<T, LoginError> {
         tokio::select! {
             biased;
-            () = self.done_tx.closed() => Err(Fault::Unwanted),
+            () = self.done_tx.closed() => Err(LoginError::Unwanted),
             came = waiting => Ok(came),
         }
     }
 
-    async fn grant_kind(&self) -> Result<GrantKind, Fault> {
+    async fn grant_kind(&self) -> Result<GrantKind, LoginError> {
         match (&self.settings.grant, &self.settings.browser) {
             (Some(grant), _) => Ok(grant.clone()),
             (None, Some(browser)) => {
@@ -161,20 +161,20 @@ impl Login {
     }
 
     /// Refreshes the stored tokens, if possible. Tokens that are no longer stored are not refreshed: the user has logged out.
-    async fn refresh(&self, known: &StoredState) -> Result<Option<TokenSet>, Fault> {
+    async fn refresh(&self, known: &StoredState) -> Result<Option<TokenSet>, LoginError> {
         let kept = known.tokens.as_ref().filter(|tokens| tokens.refresh_token.is_some());
         let Some(tokens) = kept else { return Ok(None) };
         let (flow, next) = Flow::refresh(tokens.clone(), &self.settings.identity, now());
         match self.drive(flow, next).await {
             Ok(renewed) => Ok(Some(renewed)),
-            Err(Fault::Flow(fault)) if fault.needs_login() => {
-                tracing::debug!(server = %self.name, %fault, "a new login is needed");
+            Err(LoginError::Flow(error)) if error.needs_login() => {
+                tracing::debug!(server = %self.name, %error, "a new login is needed");
                 // The spent refresh token is removed, so that it is not tried again.
                 let spent = TokenSet { refresh_token: None, ..tokens.clone() };
                 self.settings.store.save(&self.name, &StoreUpdate::Tokens(Box::new(spent))).await?;
                 Ok(None)
             }
-            Err(fault) => Err(fault),
+            Err(error) => Err(error),
         }
     }
 
@@ -185,7 +185,7 @@ impl Login {
         refusal: &UnauthorizedResponse,
         known: StoredState,
         version: Option<HeaderValue>,
-    ) -> Result<TokenSet, Fault> {
+    ) -> Result<TokenSet, LoginError> {
         let settings = &*self.settings;
         let before = known.tokens.as_ref().or(self.before.as_ref());
         let earlier = before.filter(|_| refusal.is_insufficient_scope());
@@ -203,7 +203,7 @@ impl Login {
     }
 
     /// Performs the actions of a flow until it ends.
-    async fn drive(&self, mut flow: Flow, mut next: FlowAction) -> Result<TokenSet, Fault> {
+    async fn drive(&self, mut flow: Flow, mut next: FlowAction) -> Result<TokenSet, LoginError> {
         let fetcher = self.fetcher();
         loop {
             for step in flow.take_steps() {
@@ -220,26 +220,26 @@ impl Login {
                 }
                 FlowAction::OpenBrowser(url) => match self.visit(url).await {
                     Ok(back) => flow.on_redirect(&back, now()),
-                    Err(fault) => {
-                        if fault.is_before_leaving()
+                    Err(error) => {
+                        if error.is_before_leaving()
                             && let Some(save) = flow.cancel_redirect()
                         {
                             self.settings.store.save(&self.name, &save).await?;
                         }
-                        return Err(fault);
+                        return Err(error);
                     }
                 },
                 FlowAction::Done(tokens) => return Ok(*tokens),
-                FlowAction::Failed(fault) => return Err(fault.into()),
+                FlowAction::Failed(error) => return Err(error.into()),
             };
         }
     }
 
     /// Opens the browser and waits for the redirect.
-    async fn visit(&self, url: Url) -> Result<Url, Fault> {
+    async fn visit(&self, url: Url) -> Result<Url, LoginError> {
         if !is_secure(&url) {
             let shown: String = format!("{}:{}", url.scheme(), url.path()).chars().take(100).collect();
-            return Err(Fault::Unvisitable(shown));
+            return Err(LoginError::Unvisitable(shown));
         }
         let browser = self.settings.browser.as_ref().ok_or(BrowserError::Unavailable)?;
         let back = self.while_wanted(timeout(self.settings.login_timeout, browser.visit(url))).await?;

@@ -118,8 +118,8 @@ impl TokenStore for MemoryTokenStore {
                 kept.token_sets.insert(server.to_owned(), (**token_set).clone());
             }
             other => {
-                let fault = TokenStoreError::new(format!("there is no place for {other:?}"));
-                return Box::pin(std::future::ready(Err(fault)));
+                let error = TokenStoreError::new(format!("there is no place for {other:?}"));
+                return Box::pin(std::future::ready(Err(error)));
             }
         }
         Box::pin(std::future::ready(Ok(())))

@@ -37,7 +37,7 @@ impl Token {
             HeaderValue::try_from(text).map_err(|_| "the token has characters that no header can hold")?;
         header.set_sensitive(true);
         let key = match (&token_set.key, token_set.token_type) {
-            (Some(key), TokenType::Dpop) => Some(key.open().map_err(|fault| fault.to_string())?),
+            (Some(key), TokenType::Dpop) => Some(key.open().map_err(|error| error.to_string())?),
             (None, TokenType::Dpop) => {
                 return Err("the key that the token is bound to is not kept".to_owned());
             }
@@ -67,11 +67,11 @@ impl Token {
     ) -> Result<(), String> {
         headers.insert(header::AUTHORIZATION, self.header.clone());
         let Some(key) = &self.key else { return Ok(()) };
-        let url = Url::parse(&url.to_string()).map_err(|fault| fault.to_string())?;
+        let url = Url::parse(&url.to_string()).map_err(|error| error.to_string())?;
         let (token, nonce) = (Some(self.token_set.token.reveal()), nonce.get());
         let proof = dpop::prove(key, method.as_str(), &url, token, nonce.as_deref(), now);
-        let proof = proof.map_err(|fault| fault.to_string())?;
-        let mut proof = HeaderValue::try_from(proof).map_err(|fault| fault.to_string())?;
+        let proof = proof.map_err(|error| error.to_string())?;
+        let mut proof = HeaderValue::try_from(proof).map_err(|error| error.to_string())?;
         proof.set_sensitive(true);
         headers.insert(PROOF, proof);
         Ok(())

@@ -355,8 +355,8 @@ async fn acquire(token_manager: Weak<TokenManager>, login: Login, kind: Acquisit
             Box::pin(login.run(refusal, *skip_refresh, version.clone())).await.map(Some)
         }
     };
-    if let Err(fault) = &got {
-        tracing::debug!(server = %login.name, %fault, "there is no new token");
+    if let Err(error) = &got {
+        tracing::debug!(server = %login.name, %error, "there is no new token");
     }
     if let Some(token_manager) = token_manager.upgrade() {
         let outcome = token_manager.complete(&kind, got);

@@ -41,7 +41,7 @@ impl Group {
         let Some(leader) = self.leader else { return };
         match rustix::process::kill_process_group(leader, signal) {
             Ok(()) | Err(rustix::io::Errno::SRCH) => {}
-            Err(fault) => tracing::warn!(%fault, ?signal, "a server's process group could not be signalled"),
+            Err(error) => tracing::warn!(%error, ?signal, "a server's process group could not be signalled"),
         }
     }
 

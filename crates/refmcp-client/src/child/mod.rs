@@ -224,7 +224,7 @@ impl ChildProcess {
     }
 
     fn start(&self, sink: Arc<dyn MessageSink>) -> Result<Arc<dyn Transport>, TransportError> {
-        let mut child = self.command().spawn().map_err(|fault| start_error(self, &fault))?;
+        let mut child = self.command().spawn().map_err(|error| start_error(self, &error))?;
         let group = Group::led_by(&child);
         let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             let program = redact::word(&self.program.to_string_lossy());

@@ -9,20 +9,20 @@ use refmcp_proto::engine::client::TransportError;
 use super::ChildProcess;
 use crate::redact;
 
-pub(super) fn start_error(child: &ChildProcess, fault: &io::Error) -> TransportError {
-    let cause = cause(child, fault).unwrap_or_else(|| fault.to_string());
+pub(super) fn start_error(child: &ChildProcess, error: &io::Error) -> TransportError {
+    let cause = cause(child, error).unwrap_or_else(|| error.to_string());
     // `NAME=value` may stand where the program should.
     let program = redact::word(&child.program.to_string_lossy());
     TransportError::Unreachable(format!("the program {program:?} cannot be started: {cause}"))
 }
 
-fn cause(child: &ChildProcess, fault: &io::Error) -> Option<String> {
+fn cause(child: &ChildProcess, error: &io::Error) -> Option<String> {
     if let Some(directory) = &child.directory
         && !directory.is_dir()
     {
         return Some(format!("its working directory {directory:?} is not there"));
     }
-    match fault.kind() {
+    match error.kind() {
         io::ErrorKind::InvalidInput => nul(child),
         io::ErrorKind::ArgumentListTooLong => {
             Some("its arguments and environment are more than the system allows".to_owned())

@@ -36,7 +36,7 @@ impl Supervisor {
             read = &mut self.pipe.reading => {
                 let otherwise = match read {
                     Ok(()) => "the server closed its output".to_owned(),
-                    Err(fault) => format!("the server's output cannot be read: {fault}"),
+                    Err(error) => format!("the server's output cannot be read: {error}"),
                 };
                 self.exited_or(TransportError::Broken(otherwise)).await
             }
@@ -68,7 +68,7 @@ impl Supervisor {
         }
         let mut why = match status {
             Ok(status) => describe(status),
-            Err(fault) => format!("the server's exit status is unknown: {fault}"),
+            Err(error) => format!("the server's exit status is unknown: {error}"),
         };
         if let Some(words) = self.stderr_tail.quote() {
             why.push_str("; it last wrote:");
@@ -100,13 +100,13 @@ impl Supervisor {
 
     async fn kill(&mut self) {
         self.group.kill();
-        if let Err(fault) = self.child.start_kill() {
-            tracing::debug!(%fault, "the server was not killed alone");
+        if let Err(error) = self.child.start_kill() {
+            tracing::debug!(%error, "the server was not killed alone");
         }
         let deadline = Instant::now() + KILL_TIMEOUT;
         match timeout_at(deadline, self.child.wait()).await {
             Ok(Ok(status)) => tracing::debug!(%status, "the server had to be killed"),
-            Ok(Err(fault)) => tracing::warn!(%fault, "whether the server is gone is unknown"),
+            Ok(Err(error)) => tracing::warn!(%error, "whether the server is gone is unknown"),
             Err(_) => tracing::warn!("the server does not go, though it was killed"),
         }
     }

@@ -76,8 +76,8 @@ impl Fetcher {
     async fn run(&self, request: Request<Bytes>) -> Result<Response<Bytes>, FetchError> {
         let forbidden = |why: &dyn std::fmt::Display| FetchError::Forbidden(why.to_string());
         let text = request.uri().to_string();
-        let url = Url::parse(&text).map_err(|fault| forbidden(&fault))?;
-        let address = Address::http(&text).map_err(|fault| forbidden(&fault))?;
+        let url = Url::parse(&text).map_err(|error| forbidden(&error))?;
+        let address = Address::http(&text).map_err(|error| forbidden(&error))?;
         let plain = !address.is_secure();
         if plain && !is_loopback(&url) {
             return Err(forbidden(&format!("{address} is not protected by TLS")));
@@ -90,19 +90,19 @@ impl Fetcher {
             DialError::TooSlow(_) => FetchError::TimedOut,
         })?;
         let mut request = request.map(Full::new);
-        *request.uri_mut() = address.target().map_err(|fault| forbidden(&fault))?.origin_form;
-        let host = address.host_header().map_err(|fault| forbidden(&fault))?;
+        *request.uri_mut() = address.target().map_err(|error| forbidden(&error))?.origin_form;
+        let host = address.host_header().map_err(|error| forbidden(&error))?;
         request.headers_mut().insert(header::HOST, host);
         request.headers_mut().entry(header::USER_AGENT).or_insert(USER_AGENT);
         request.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         let mut builder = http1::Builder::new();
         let connection = Http1Connection::handshake(stream, builder.max_buf_size(MAX_HEAD)).await;
-        let connection = connection.map_err(|fault| FetchError::Unreachable(describe(&fault)))?;
+        let connection = connection.map_err(|error| FetchError::Unreachable(describe(&error)))?;
         let mut response = connection.send(request, None).await.map_err(|error| {
-            let why = describe(&error.fault);
-            FetchError::Broken(if error.fault.is_parse() { format!("it is not HTTP: {why}") } else { why })
+            let why = describe(&error.error);
+            FetchError::Broken(if error.error.is_parse() { format!("it is not HTTP: {why}") } else { why })
         })?;
-        let body = response.body.whole(self.size).await.map_err(|fault| match fault {
+        let body = response.body.whole(self.size).await.map_err(|error| match error {
             BodyError::TooLong => FetchError::TooLarge(self.size),
             BodyError::Broken(why) => FetchError::Broken(why),
         })?;

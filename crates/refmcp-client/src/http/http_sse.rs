@@ -98,7 +98,7 @@ async fn read_endpoint(
         match events.next().await {
             Ok(SseItem::Event(event)) if event.event == "endpoint" => {
                 let named = requester.address.join(event.data.trim());
-                let target = named.and_then(|address| address.target().map_err(|fault| fault.to_string()));
+                let target = named.and_then(|address| address.target().map_err(|error| error.to_string()));
                 return target.map_err(|why| {
                     TransportError::Misbehaved(format!("an endpoint that is not taken: {why}"))
                 });

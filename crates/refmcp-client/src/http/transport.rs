@@ -88,6 +88,6 @@ async fn end_session(requester: &HttpRequester) {
     let delete = HttpRequest { method: Method::DELETE, ..requester.get(requester.observed.clone(), headers) };
     match requester.request(delete).await {
         Ok(response) => tracing::debug!(status = %response.status, "the session is over"),
-        Err(fault) => tracing::debug!(%fault, "the server was not told that the session is over"),
+        Err(error) => tracing::debug!(%error, "the server was not told that the session is over"),
     }
 }

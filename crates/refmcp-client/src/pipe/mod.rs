@@ -264,14 +264,14 @@ fn beginning(line: &[u8]) -> &[u8] {
 fn read_error(read: io::Result<()>) -> TransportError {
     TransportError::Broken(match read {
         Ok(()) => "the server closed it".to_owned(),
-        Err(fault) => fault.to_string(),
+        Err(error) => error.to_string(),
     })
 }
 
 pub(crate) fn write_error(written: io::Result<()>) -> TransportError {
     TransportError::Broken(match written {
         Ok(()) => "the server takes no more messages".to_owned(),
-        Err(fault) => format!("the server takes no more messages: {fault}"),
+        Err(error) => format!("the server takes no more messages: {error}"),
     })
 }
 
@@ -304,6 +304,6 @@ impl Future for Task {
         let ended = std::task::ready!(Pin::new(&mut self.handle).poll(context));
         self.finished = true;
         // A panic is an error.
-        Poll::Ready(ended.unwrap_or_else(|fault| Err(io::Error::other(fault))))
+        Poll::Ready(ended.unwrap_or_else(|error| Err(io::Error::other(error))))
     }
 }

@@ -113,8 +113,8 @@ async fn a_server_that_goes_ends_every_call() {
     }
     drop(script);
     for call in calls {
-        let fault = call.await.unwrap().unwrap_err().to_string();
-        assert!(fault.starts_with("the connection ended before the answer came"), "{fault}");
+        let error = call.await.unwrap().unwrap_err().to_string();
+        assert!(error.starts_with("the connection ended before the answer came"), "{error}");
     }
     assert!(matches!(events.lock().unwrap().last(), Some(Event::Closed(_))));
     assert!(client.ping().await.unwrap_err().to_string().starts_with("the conversation is not open"));
@@ -130,9 +130,9 @@ async fn invalid_input_is_reported_and_ignored() {
         client.call_tool("t", json!({})).into_future(),
         script.answer("tools/call", json!({ "content": 7 }))
     );
-    let fault = result.unwrap_err();
-    assert!(matches!(fault, Error::Unreadable { .. }), "{fault}");
-    assert!(fault.to_string().starts_with("the server's result of tools/call makes no sense"), "{fault}");
+    let error = result.unwrap_err();
+    assert!(matches!(error, Error::Unreadable { .. }), "{error}");
+    assert!(error.to_string().starts_with("the server's result of tools/call makes no sense"), "{error}");
     let rules: Vec<_> = events
         .lock()
         .unwrap()
@@ -194,8 +194,8 @@ async fn output_that_breaks_its_own_schema_is_refused() {
 async fn what_cannot_be_sent_is_not() {
     let (client, _) = client_of(&server(), Revision::LATEST).await;
     for arguments in [json!([1]), json!("text"), json!(7)] {
-        let fault = client.call_tool("echo", arguments).await.unwrap_err();
-        assert_eq!(fault.to_string(), "this cannot be sent: the arguments of a tool are an object");
+        let error = client.call_tool("echo", arguments).await.unwrap_err();
+        assert_eq!(error.to_string(), "this cannot be sent: the arguments of a tool are an object");
     }
 }
 

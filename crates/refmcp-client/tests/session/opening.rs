@@ -146,8 +146,8 @@ async fn a_failed_negotiation_names_both_sides() {
     };
     let builder = builder.version_policy(VersionPolicy::Exactly(Revision::V2025_06_18));
     let (client, ()) = tokio::join!(builder.connect(memory), serving);
-    let fault = client.unwrap_err().to_string();
-    assert!(fault.ends_with("no common revision: we speak 2025-06-18, the server 1999-01-01"), "{fault}");
+    let error = client.unwrap_err().to_string();
+    assert!(error.ends_with("no common revision: we speak 2025-06-18, the server 1999-01-01"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -178,12 +178,12 @@ impl Connector for Endless {
 async fn the_time_for_the_opening_is_for_all_of_it() {
     let began = Instant::now();
     let impatient = || builder().0.open_timeout(Duration::from_secs(4));
-    let fault = impatient().connect(Endless).await.unwrap_err();
-    assert!(matches!(fault.why(), OpenError::TimedOut { .. }), "{fault}");
+    let error = impatient().connect(Endless).await.unwrap_err();
+    assert!(matches!(error.why(), OpenError::TimedOut { .. }), "{error}");
     assert!(began.elapsed() < Duration::from_secs(5));
     // The question which revisions it speaks and the session have the time together.
     let (_script, silent) = Script::new();
-    let fault = impatient().connect(silent).await.unwrap_err();
-    assert!(fault.to_string().contains("within"), "{fault}");
+    let error = impatient().connect(silent).await.unwrap_err();
+    assert!(error.to_string().contains("within"), "{error}");
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
 }

@@ -29,7 +29,7 @@ async fn names_are_prefixed_and_one_that_fails_stops_no_other() {
     ];
     let clients = Clients::connect(servers, |_| builder().0.open_timeout(Duration::from_secs(9))).await;
     assert_eq!(clients.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["one", "one.two"]);
-    let failed: Vec<_> = clients.failed().map(|(name, fault)| (name, fault.to_string())).collect();
+    let failed: Vec<_> = clients.failed().map(|(name, error)| (name, error.to_string())).collect();
     assert!(matches!(&failed[..], [("silent", why)] if why.contains("within 9 s")), "{failed:?}");
     let tools = clients.list::<Tool>().await;
     assert_eq!((tools.items.len(), tools.failed.len()), (18, 0));

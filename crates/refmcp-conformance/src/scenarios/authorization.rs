@@ -12,7 +12,7 @@ use refmcp_client::http::StreamableHttp;
 use refmcp_client::{Client, Host};
 use serde_json::json;
 
-use super::Fault;
+use super::BoxError;
 use crate::redirect_browser::RedirectBrowser;
 use crate::run_config::RunConfig;
 use crate::server;
@@ -21,19 +21,19 @@ use crate::server;
 const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
 /// Logs in by what the server announces.
-pub(super) async fn login(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn login(config: RunConfig) -> Result<Client, BoxError> {
     let ourselves = ClientIdentity { document: Some(DOCUMENT.parse()?), ..identity(None) };
     use_server(&config, Authorization::new(RedirectBrowser).identity(ourselves)).await
 }
 
 /// Logs in as a client that was registered beforehand.
-pub(super) async fn pre_registration(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn pre_registration(config: RunConfig) -> Result<Client, BoxError> {
     let ourselves = identity(Some(with_secret(&config)?));
     use_server(&config, Authorization::new(RedirectBrowser).identity(ourselves)).await
 }
 
 /// Client credentials with a secret.
-pub(super) async fn client_credentials(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn client_credentials(config: RunConfig) -> Result<Client, BoxError> {
     let ourselves = identity(Some(with_secret(&config)?));
     let authorization =
         Authorization::without_browser().identity(ourselves).grant(GrantKind::ClientCredentials);
@@ -41,7 +41,7 @@ pub(super) async fn client_credentials(config: RunConfig) -> Result<Client, Faul
 }
 
 /// Client credentials with a signed assertion.
-pub(super) async fn client_assertion(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn client_assertion(config: RunConfig) -> Result<Client, BoxError> {
     let algorithm = config.context_text("signing_algorithm")?;
     let algorithm = Algorithm::named(algorithm).ok_or_else(|| format!("no key signs by {algorithm}"))?;
     let key = PrivateKey::from_pem(algorithm, config.context_text("private_key_pem")?)?;
@@ -53,7 +53,7 @@ pub(super) async fn client_assertion(config: RunConfig) -> Result<Client, Fault>
 }
 
 /// Enterprise-managed authorization.
-pub(super) async fn enterprise(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn enterprise(config: RunConfig) -> Result<Client, BoxError> {
     let ourselves = identity(Some(with_secret(&config)?));
     let way = GrantKind::EnterpriseManaged(Box::new(EnterpriseIdp {
         issuer: config.context_text("idp_issuer")?.to_owned(),
@@ -66,14 +66,14 @@ pub(super) async fn enterprise(config: RunConfig) -> Result<Client, Fault> {
 }
 
 /// Workload identity: a JWT that the platform signed.
-pub(super) async fn workload(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn workload(config: RunConfig) -> Result<Client, BoxError> {
     let ourselves = identity(Some(PreRegistered::new(config.context_text("client_id")?, None)));
     let way = GrantKind::JwtBearer { assertion: Secret::new(config.context_text("valid_jwt")?) };
     use_server(&config, Authorization::without_browser().identity(ourselves).grant(way)).await
 }
 
 /// DPoP-bound tokens.
-pub(super) async fn proofs(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn proofs(config: RunConfig) -> Result<Client, BoxError> {
     use_server(&config, Authorization::new(RedirectBrowser).identity(identity(None)).dpop(true)).await
 }
 
@@ -87,13 +87,13 @@ fn identity(registered: Option<PreRegistered>) -> ClientIdentity {
     ClientIdentity { registered, document: None, dynamic }
 }
 
-fn with_secret(config: &RunConfig) -> Result<PreRegistered, Fault> {
+fn with_secret(config: &RunConfig) -> Result<PreRegistered, BoxError> {
     let secret = Secret::new(config.context_text("client_secret")?);
     Ok(PreRegistered::new(config.context_text("client_id")?, Some(secret)))
 }
 
 /// Lists and calls a tool; the call may need more scopes.
-async fn use_server(config: &RunConfig, authorization: Authorization) -> Result<Client, Fault> {
+async fn use_server(config: &RunConfig, authorization: Authorization) -> Result<Client, BoxError> {
     let connector = StreamableHttp::new(&config.url)?.authorization(authorization);
     let client = server::connect_to(connector, config, Host::new()).await?;
     let tools = client.list_tools().await?;

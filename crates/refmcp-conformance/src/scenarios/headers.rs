@@ -7,12 +7,12 @@ use refmcp_client::{Client, Host};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Fault;
+use super::BoxError;
 use crate::run_config::RunConfig;
 use crate::server;
 
 /// Declares every capability with every request.
-pub(super) async fn metadata(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn metadata(config: RunConfig) -> Result<Client, BoxError> {
     let host = Host::new()
         .sampling(|_| async { Ok(CreateMessageResult::text("none", "There is no model here.")) })
         .elicitation_defaults()
@@ -23,7 +23,7 @@ pub(super) async fn metadata(config: RunConfig) -> Result<Client, Fault> {
 }
 
 /// Makes every kind of request that has headers of its own.
-pub(super) async fn standard(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn standard(config: RunConfig) -> Result<Client, BoxError> {
     let client = server::connect(&config, Host::new()).await?;
     for tool in client.list_tools().await? {
         server::call(&client, &tool.name, json!({})).await?;
@@ -38,7 +38,7 @@ pub(super) async fn standard(config: RunConfig) -> Result<Client, Fault> {
 }
 
 /// Makes the calls of the context, whose arguments headers repeat.
-pub(super) async fn mirrored(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn mirrored(config: RunConfig) -> Result<Client, BoxError> {
     let client = server::connect(&config, Host::new()).await?;
     let tools = client.list_tools().await?;
     for call in calls(config.context)? {
@@ -49,7 +49,7 @@ pub(super) async fn mirrored(config: RunConfig) -> Result<Client, Fault> {
 }
 
 /// Calls every listed tool; the library drops those with invalid headers.
-pub(super) async fn invalid(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn invalid(config: RunConfig) -> Result<Client, BoxError> {
     let client = server::connect(&config, Host::new()).await?;
     for tool in client.list_tools().await? {
         server::call(&client, &tool.name, json!({ "region": "here" })).await?;
@@ -64,14 +64,14 @@ struct WantedCall {
     arguments: JsonObject,
 }
 
-fn calls(context: JsonObject) -> Result<Vec<WantedCall>, Fault> {
+fn calls(context: JsonObject) -> Result<Vec<WantedCall>, BoxError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Context {
         tool_calls: Vec<WantedCall>,
     }
     let context: Context = serde_json::from_value(Value::Object(context))
-        .map_err(|fault| format!("the context has no tool calls that can be read: {fault}"))?;
+        .map_err(|error| format!("the context has no tool calls that can be read: {error}"))?;
     Ok(context.tool_calls)
 }
 
@@ -94,8 +94,8 @@ mod tests {
     #[test]
     fn a_context_without_calls_is_refused() {
         for wrong in [json!({}), json!({"toolCalls": 1}), json!({"toolCalls": [{"name": "b"}]})] {
-            let fault = calls(context(&wrong)).unwrap_err().to_string();
-            assert!(fault.starts_with("the context"), "{wrong}: {fault}");
+            let error = calls(context(&wrong)).unwrap_err().to_string();
+            assert!(error.starts_with("the context"), "{wrong}: {error}");
         }
     }
 }

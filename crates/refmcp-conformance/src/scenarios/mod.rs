@@ -13,10 +13,10 @@ use refmcp_client::Client;
 use crate::run_config::RunConfig;
 
 /// Why a scenario failed.
-pub(crate) type Fault = Box<dyn Error + Send + Sync>;
+pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Runs a scenario. Gives the client, which is left to be closed.
-pub(crate) type Scenario = fn(RunConfig) -> Pin<Box<dyn Future<Output = Result<Client, Fault>>>>;
+pub(crate) type Scenario = fn(RunConfig) -> Pin<Box<dyn Future<Output = Result<Client, BoxError>>>>;
 
 /// The scenarios with a function of their own.
 const SCENARIOS: [(&str, Scenario); 18] = [
@@ -92,8 +92,8 @@ mod tests {
                 revision: "2026-07-28".parse().unwrap(),
                 context: context.clone(),
             };
-            let fault = runtime.block_on(scenario(config)).unwrap_err().to_string();
-            assert!(fault.contains("127.0.0.1"), "{name}: {fault}");
+            let error = runtime.block_on(scenario(config)).unwrap_err().to_string();
+            assert!(error.contains("127.0.0.1"), "{name}: {error}");
         }
     }
 }

@@ -5,19 +5,19 @@ use refmcp_client::model::{ElicitFormParams, ElicitResult, FieldSchema, JsonObje
 use refmcp_client::{Client, Host};
 use serde_json::{Value, json};
 
-use super::Fault;
+use super::BoxError;
 use crate::run_config::RunConfig;
 use crate::server;
 
 /// Connects and sends a request.
-pub(super) async fn initialize(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn initialize(config: RunConfig) -> Result<Client, BoxError> {
     let client = server::connect(&config, Host::new()).await?;
     client.list_tools().await?;
     Ok(client)
 }
 
 /// Calls a tool that is listed.
-pub(super) async fn call(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn call(config: RunConfig) -> Result<Client, BoxError> {
     let client = server::connect(&config, Host::new()).await?;
     let tools = client.list_tools().await?;
     let tool = server::tool(&tools, "add_numbers")?;
@@ -26,7 +26,7 @@ pub(super) async fn call(config: RunConfig) -> Result<Client, Fault> {
 }
 
 /// A schema refers to another on the web, which stays there.
-pub(super) async fn references(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn references(config: RunConfig) -> Result<Client, BoxError> {
     let client = server::connect(&config, Host::new()).await?;
     let tools = client.list_tools().await?;
     server::tool(&tools, "lookup_user")?;
@@ -34,7 +34,7 @@ pub(super) async fn references(config: RunConfig) -> Result<Client, Fault> {
 }
 
 /// Sends a schema back as it was received.
-pub(super) async fn preservation(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn preservation(config: RunConfig) -> Result<Client, BoxError> {
     let client = server::connect(&config, Host::new()).await?;
     let tools = client.list_tools().await?;
     let schema = &server::tool(&tools, "json_schema_2020_12_tool")?.input_schema;
@@ -43,7 +43,7 @@ pub(super) async fn preservation(config: RunConfig) -> Result<Client, Fault> {
 }
 
 /// The server closes the stream before it answers; the answer comes on the next one, after the pause it asked for.
-pub(super) async fn retry(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn retry(config: RunConfig) -> Result<Client, BoxError> {
     // The server of this scenario gives its answer to the first stream that is asked for after the call, whatever for.
     let mut settings = HttpSettings::default();
     settings.get_stream = false;
@@ -54,7 +54,7 @@ pub(super) async fn retry(config: RunConfig) -> Result<Client, Fault> {
 }
 
 /// A form is sent back with the defaults of its fields.
-pub(super) async fn defaults(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn defaults(config: RunConfig) -> Result<Client, BoxError> {
     let client = server::connect(&config, Host::new().elicitation_defaults()).await?;
     let tools = client.list_tools().await?;
     let tool = server::tool(&tools, "test_client_elicitation_defaults")?;
@@ -63,7 +63,7 @@ pub(super) async fn defaults(config: RunConfig) -> Result<Client, Fault> {
 }
 
 /// A tool that is asked again gets the state that it gave, and no other tool does.
-pub(super) async fn request_state(config: RunConfig) -> Result<Client, Fault> {
+pub(super) async fn request_state(config: RunConfig) -> Result<Client, BoxError> {
     let host = Host::new().elicitation(|form| async move { Ok(ElicitResult::accept(confirmed(&form))) });
     let client = server::connect(&config, host).await?;
     client.list_tools().await?;

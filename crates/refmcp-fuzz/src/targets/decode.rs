@@ -15,8 +15,8 @@ pub fn run(bytes: &[u8]) {
     };
     let incoming = match decode(bytes, &limits) {
         Ok(incoming) => incoming,
-        Err(fault) => {
-            assert!(fault.error.message.len() < 1000, "an error repeats its input: {}", fault.error.message);
+        Err(error) => {
+            assert!(error.error.message.len() < 1000, "an error repeats its input: {}", error.error.message);
             return;
         }
     };
@@ -75,5 +75,5 @@ fn in_place(params: Params<'_>) -> Params<'_> {
 }
 
 fn raw(text: &str) -> Box<RawValue> {
-    RawValue::from_string(text.to_owned()).unwrap_or_else(|fault| panic!("not JSON, {fault}: {text}"))
+    RawValue::from_string(text.to_owned()).unwrap_or_else(|error| panic!("not JSON, {error}: {text}"))
 }

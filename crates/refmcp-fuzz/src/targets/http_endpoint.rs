@@ -61,7 +61,7 @@ struct Answer {
 impl Answer {
     fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
-            .unwrap_or_else(|fault| panic!("{fault}: {}", String::from_utf8_lossy(&self.body)))
+            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
     }
 }
 

@@ -20,15 +20,15 @@ pub fn run(bytes: &[u8]) {
     let limits = Limits { depth: DEPTH, ..Limits::default() };
     let decoded = decode(bytes, &limits);
     let strict = serde_json::from_slice::<Strict>(bytes);
-    match (&decoded, strict.map_err(|fault| fault.to_string())) {
-        (Err(fault), Ok(_)) => {
-            assert_ne!(fault.error.code, code::PARSE_ERROR, "serde_json accepts: {}", fault.error.message);
-            assert!(!is_refused_json(fault) || !fault.error.message.contains("duplicate"), "{fault}");
+    match (&decoded, strict.map_err(|error| error.to_string())) {
+        (Err(error), Ok(_)) => {
+            assert_ne!(error.error.code, code::PARSE_ERROR, "serde_json accepts: {}", error.error.message);
+            assert!(!is_refused_json(error) || !error.error.message.contains("duplicate"), "{error}");
         }
-        (Err(fault), Err(why)) => {
+        (Err(error), Err(why)) => {
             // A message that is wrong for another reason must at least be JSON.
-            let accepted = fault.error.code != code::PARSE_ERROR && !is_refused_json(fault);
-            assert!(!accepted || is_beyond_serde(&why), "serde_json refuses, {why}; {fault}");
+            let accepted = error.error.code != code::PARSE_ERROR && !is_refused_json(error);
+            assert!(!accepted || is_beyond_serde(&why), "serde_json refuses, {why}; {error}");
         }
         (Ok(_), Err(why)) => assert!(is_beyond_serde(&why), "serde_json refuses: {why}"),
         (Ok(incoming), Ok(_)) => {
@@ -50,10 +50,10 @@ pub fn run(bytes: &[u8]) {
 }
 
 /// JSON that the scanner refuses on purpose.
-fn is_refused_json(fault: &DecodeError) -> bool {
+fn is_refused_json(error: &DecodeError) -> bool {
     let reasons = ["duplicate key", "nesting deeper", "too many digits", "longer than"];
-    fault.error.code == code::INVALID_REQUEST
-        && reasons.iter().any(|reason| fault.error.message.contains(reason))
+    error.error.code == code::INVALID_REQUEST
+        && reasons.iter().any(|reason| error.error.message.contains(reason))
 }
 
 /// What only `serde_json` refuses.
@@ -118,7 +118,7 @@ fn same(member: &str, text: Option<&str>, of: &Value) {
 }
 
 fn read(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|fault| panic!("a member is no JSON, {fault}: {text}"))
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("a member is no JSON, {error}: {text}"))
 }
 
 /// Any JSON in which no object has a key twice.

@@ -31,7 +31,7 @@ fn read<T: DeserializeOwned + Serialize + PartialEq + Debug>(bytes: &[u8]) -> Op
     let document: T = serde_json::from_slice(bytes).ok()?;
     let text = serde_json::to_vec(&document).expect("a document is JSON");
     let again = serde_json::from_slice::<T>(&text);
-    let again = again.unwrap_or_else(|fault| panic!("{fault}: {}", String::from_utf8_lossy(&text)));
+    let again = again.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&text)));
     assert_eq!(again, document);
     Some(document)
 }

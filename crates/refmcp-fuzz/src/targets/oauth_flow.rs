@@ -49,8 +49,8 @@ pub fn run(bytes: &[u8]) {
                 assert!(!tokens.issuer.is_empty());
                 return;
             }
-            FlowAction::Failed(fault) => {
-                assert!(!fault.to_string().contains(SECRET), "{fault}");
+            FlowAction::Failed(error) => {
+                assert!(!error.to_string().contains(SECRET), "{error}");
                 return;
             }
         };

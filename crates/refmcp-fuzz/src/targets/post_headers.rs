@@ -43,7 +43,7 @@ pub fn run(bytes: &[u8]) {
     }
     let incoming = match decode(body, &Limits::default()) {
         Ok(incoming) => incoming,
-        Err(fault) => return drop(malformed_post(accept, require_accept, &fault).finding(stateless)),
+        Err(error) => return drop(malformed_post(accept, require_accept, &error).finding(stateless)),
     };
     let peers = PeerCache::default();
     match route_post(&CONFIG, &peers, headers, require_accept, &incoming) {

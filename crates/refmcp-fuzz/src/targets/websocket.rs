@@ -68,7 +68,7 @@ async fn read(stream: &[u8], quiet: bool) {
                 }
             }
             Ok(false) => break None,
-            Err(fault) => break Some(fault),
+            Err(error) => break Some(error),
         }
     };
     assert!(received <= stream.len());
@@ -77,12 +77,12 @@ async fn read(stream: &[u8], quiet: bool) {
     peer.expect("the peer").read_to_end(&mut sent).await.expect("a closed stream");
     let codes = close_codes(&sent);
     assert!(codes.len() <= 1, "closed {} times", codes.len());
-    if let Some(fault) = ended {
-        assert!(!fault.to_string().is_empty());
-        let told = fault.kind() == std::io::ErrorKind::InvalidData;
+    if let Some(error) = ended {
+        assert!(!error.to_string().is_empty());
+        let told = error.kind() == std::io::ErrorKind::InvalidData;
         assert!(
             !told || matches!(codes[..], [1002 | 1003 | 1007 | 1008 | 1009]),
-            "{fault}: closed with {codes:?}"
+            "{error}: closed with {codes:?}"
         );
     }
 }

@@ -132,7 +132,7 @@ pub(crate) async fn read(
             Ok(HeldBody { bytes, _reserved: reserved })
         }
         Ok(Err(BodyFault::TooLong)) => Err(too_long()),
-        Ok(Err(BodyFault::NoMemory(fault))) => Err(Refusal::no_memory(fault).and_close()),
+        Ok(Err(BodyFault::NoMemory(error))) => Err(Refusal::no_memory(error).and_close()),
         Ok(Err(BodyFault::BrokenOff)) => {
             Err(Refusal::bad_request(Reason::BodySize, "the body broke off").and_close())
         }

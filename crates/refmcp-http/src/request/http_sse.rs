@@ -105,8 +105,8 @@ pub(crate) async fn message(
             });
         }
         // A malformed body is answered on the stream, as any other.
-        Err(fault) => {
-            session.driver.receive(&caller.observed, |engine, _, stream| engine.malformed(stream, &fault));
+        Err(error) => {
+            session.driver.receive(&caller.observed, |engine, _, stream| engine.malformed(stream, &error));
         }
     }
     Ok(StatusCode::ACCEPTED.into_response())

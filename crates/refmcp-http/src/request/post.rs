@@ -97,11 +97,11 @@ fn receive(
     let required = endpoint.options.require_accept;
     let incoming = match decode(body, &endpoint.limits()) {
         Ok(incoming) => incoming,
-        Err(fault) => {
+        Err(error) => {
             // The id of a response is one of ours: an error with it would be taken for the answer to another request.
-            let id = fault.id.as_ref().filter(|_| fault.needs_response);
-            let refusal = refuse(malformed_post(headers.accept, required, &fault), id);
-            let finding = message_checks::malformed(&fault);
+            let id = error.id.as_ref().filter(|_| error.needs_response);
+            let refusal = refuse(malformed_post(headers.accept, required, &error), id);
+            let finding = message_checks::malformed(&error);
             match endpoint.named_session(caller, &head.headers) {
                 Ok(session) => session.driver.note_refused(&caller.observed, Some(finding)),
                 Err(_) => record(endpoint, caller, &finding),

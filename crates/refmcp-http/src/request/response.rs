@@ -130,8 +130,8 @@ impl EndpointState {
         if answer.json.len() > SHORT {
             answer.json = match memory.hold(answer.json.clone()) {
                 Ok(held) => held,
-                Err(fault) => {
-                    let error = RpcError::internal(format!("the request was executed, but {fault}"));
+                Err(error) => {
+                    let error = RpcError::internal(format!("the request was executed, but {error}"));
                     answer.kind = MessageKind::Response { error: Some(error.code) };
                     log::rpc_error_found(&error);
                     error_instead(&answer.json, &error).into()

@@ -71,7 +71,7 @@ pub(crate) fn upgrade(
         let (_counted, _memory) = (counted, memory);
         let socket = match upgrade.await {
             Ok(socket) => TokioIo::new(socket),
-            Err(fault) => return tracing::debug!(%fault, "a WebSocket upgrade failed"),
+            Err(error) => return tracing::debug!(%error, "a WebSocket upgrade failed"),
         };
         let pipe = pipe(socket, Role::Server, settings).await;
         let stop = endpoint.stop.child_token();
@@ -87,10 +87,10 @@ pub(crate) fn upgrade(
         });
         let refusal = match endpoint.server.serve(pipe, connection, stop).await {
             // The client broke the rules of WebSocket, or sent no message in time; the text has nothing that it sent.
-            Err(fault) if fault.kind() == io::ErrorKind::InvalidData => {
-                Refusal::bad_request(Reason::WebSocket, fault.to_string())
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                Refusal::bad_request(Reason::WebSocket, error.to_string())
             }
-            Err(fault) => return tracing::debug!(%fault, "a WebSocket ended"),
+            Err(error) => return tracing::debug!(%error, "a WebSocket ended"),
             Ok(ConnectionEnd::NoMemory) => Refusal::no_memory(NoMemory::Share),
             Ok(_) => return,
         };

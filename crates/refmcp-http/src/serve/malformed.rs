@@ -14,18 +14,18 @@ use crate::refusal::{Reason, Refusal};
 impl EndpointState {
     /// Reports a connection that hyper has ended by itself; other ends are no refusals. The text of such a fault has nothing
     /// that the client sent. `head_begun` is whether a part of a head has come: without one the connection was only idle.
-    pub(super) fn refused_head(&self, client: Client, fault: &hyper::Error, is_tls: bool, head_begun: bool) {
-        if fault.is_timeout() && head_begun {
+    pub(super) fn refused_head(&self, client: Client, error: &hyper::Error, is_tls: bool, head_begun: bool) {
+        if error.is_timeout() && head_begun {
             return self.refused_slow_head(client);
         }
-        if let Some(fault) = fault.source().and_then(|source| source.downcast_ref::<h2::Error>())
-            && !fault.is_io()
-            && !fault.is_remote()
+        if let Some(error) = error.source().and_then(|source| source.downcast_ref::<h2::Error>())
+            && !error.is_io()
+            && !error.is_remote()
         {
-            let refusal = Refusal::bad_request(Reason::Malformed, format!("HTTP/2: {fault}"));
+            let refusal = Refusal::bad_request(Reason::Malformed, format!("HTTP/2: {error}"));
             return self.refused(client, None, None, &refusal);
         }
-        let io = fault.source().and_then(|source| source.downcast_ref::<io::Error>());
+        let io = error.source().and_then(|source| source.downcast_ref::<io::Error>());
         match io.map(io::Error::kind) {
             Some(io::ErrorKind::TimedOut) => return self.refused(client, None, None, &Refusal::unread()),
             Some(io::ErrorKind::QuotaExceeded) => {
@@ -33,15 +33,15 @@ impl EndpointState {
             }
             _ => {}
         }
-        if !fault.is_parse() {
+        if !error.is_parse() {
             return;
         }
-        let status = if fault.is_parse_too_large() {
+        let status = if error.is_parse_too_large() {
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
         } else {
             StatusCode::BAD_REQUEST
         };
-        let why = if is_tls { "TLS, where plain HTTP is served".into() } else { fault.to_string() };
+        let why = if is_tls { "TLS, where plain HTTP is served".into() } else { error.to_string() };
         self.refused(client, None, None, &Refusal::new(status, Reason::Malformed, why));
     }
 
@@ -54,25 +54,25 @@ impl EndpointState {
 
     /// Reports a TLS handshake that failed after it had begun, for this reason or by taking too long.
     #[cfg(feature = "tls")]
-    pub(super) fn refused_handshake(&self, client: Client, fault: Option<&std::io::Error>) {
+    pub(super) fn refused_handshake(&self, client: Client, error: Option<&std::io::Error>) {
         use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
 
         use tokio_rustls::rustls::{Error, InvalidMessage};
 
-        let cause = fault.and_then(|fault| fault.get_ref()).and_then(|cause| cause.downcast_ref());
-        let why = match (cause, fault) {
+        let cause = error.and_then(|error| error.get_ref()).and_then(|cause| cause.downcast_ref());
+        let why = match (cause, error) {
             (Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)), _) => {
                 "not TLS, such as plain HTTP, where TLS is served".to_owned()
             }
-            (_, Some(fault))
+            (_, Some(error))
                 if matches!(
-                    fault.kind(),
+                    error.kind(),
                     BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof
                 ) =>
             {
                 "the client left during the TLS handshake".to_owned()
             }
-            (_, Some(fault)) => fault.to_string(),
+            (_, Some(error)) => error.to_string(),
             (_, None) => "the TLS handshake took too long".to_owned(),
         };
         self.refused(client, None, None, &Refusal::bad_request(Reason::Handshake, why));

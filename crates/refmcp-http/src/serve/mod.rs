@@ -114,7 +114,7 @@ impl Endpoint {
                     Ok(accepted) => {
                         connections.spawn(self.clone().serve_accepted(accepted, signals.clone()));
                     }
-                    Err(fault) => pause_after(&fault).await,
+                    Err(error) => pause_after(&error).await,
                 }
             }
         }
@@ -157,8 +157,8 @@ impl Endpoint {
         match accepted {
             Accepted::Tcp(stream, peer, encryption) => {
                 // Small responses must not wait in the kernel's buffer.
-                if let Err(fault) = stream.set_nodelay(true) {
-                    tracing::debug!(%fault, "TCP_NODELAY");
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, "TCP_NODELAY");
                 }
                 let client = Client::new(peer, stream.local_addr().ok());
                 match encryption {
@@ -241,8 +241,8 @@ impl Endpoint {
         };
         match opened {
             Ok((stream, version)) => connection.serve(stream, Bytes::new(), version),
-            Err(fault) => {
-                inner.refused_handshake(client, fault.as_ref());
+            Err(error) => {
+                inner.refused_handshake(client, error.as_ref());
                 None
             }
         }
@@ -298,8 +298,8 @@ impl Connection {
         if version == HttpVersion::Http2 {
             // h2 has limits of its own for heads.
             self.state.begin_request();
-            if let Err(fault) = self.memory.try_grow(HTTP2_BYTES) {
-                self.endpoint.inner.refused(self.client, None, None, &Refusal::no_memory(fault));
+            if let Err(error) = self.memory.try_grow(HTTP2_BYTES) {
+                self.endpoint.inner.refused(self.client, None, None, &Refusal::no_memory(error));
                 return None;
             }
         }
@@ -323,9 +323,9 @@ impl Connection {
             connection.as_mut().graceful_shutdown();
             served = signals.immediate.run_until_sent(connection).await;
         }
-        if let Some(Err(fault)) = served {
+        if let Some(Err(error)) = served {
             state.drain_on_close();
-            self.ended(&fault, is_tls, state.is_head_begun());
+            self.ended(&error, is_tls, state.is_head_begun());
         }
     }
 
@@ -361,15 +361,15 @@ impl Connection {
             connection.as_mut().graceful_shutdown();
             served = signals.immediate.run_until_sent(connection).await;
         }
-        if let Some(Err(fault)) = served {
-            self.ended(&fault, false, false);
+        if let Some(Err(error)) = served {
+            self.ended(&error, false, false);
         }
     }
 
     /// Reports how a connection has ended, where that is a fault.
-    fn ended(&self, fault: &hyper::Error, is_tls: bool, head_begun: bool) {
-        tracing::debug!(target: "refmcp::http", %fault, "a connection ended");
-        self.endpoint.inner.refused_head(self.client, fault, is_tls, head_begun);
+    fn ended(&self, error: &hyper::Error, is_tls: bool, head_begun: bool) {
+        tracing::debug!(target: "refmcp::http", %error, "a connection ended");
+        self.endpoint.inner.refused_head(self.client, error, is_tls, head_begun);
     }
 }
 
@@ -386,8 +386,8 @@ impl Endpoint {
                 let request = hyper::Request::from_parts(head, Body::new(body));
                 http2::in_parts(self.answer(client, memory, request).await, reserved)
             }
-            Err(fault) => {
-                let refusal = Refusal::no_memory(fault);
+            Err(error) => {
+                let refusal = Refusal::no_memory(error);
                 self.inner.refused(client, Some(&head.method), None, &refusal);
                 refusal.into_response()
             }
@@ -430,10 +430,10 @@ async fn read_version(stream: &mut impl Socket) -> Option<(HttpVersion, Bytes)> 
 }
 
 /// Pauses after a fault of accepting, unless it is one of the accepted connection alone.
-async fn pause_after(fault: &io::Error) {
+async fn pause_after(error: &io::Error) {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
-    if !matches!(fault.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
-        tracing::warn!(%fault, "no connection can be accepted now");
+    if !matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset) {
+        tracing::warn!(%error, "no connection can be accepted now");
         sleep(ACCEPT_PAUSE).await;
     }
 }

@@ -48,12 +48,12 @@ impl Endpoint {
                             if !matches!(served, Ok(Ok(()))) {
                                 tracing::debug!(target: "refmcp::http", "an operator's connection broke off");
                             }
-                            if let Ok(Err(fault)) = served {
-                                endpoint.inner.refused_head(client, &fault, false, true);
+                            if let Ok(Err(error)) = served {
+                                endpoint.inner.refused_head(client, &error, false, true);
                             }
                         });
                     }
-                    Err(fault) => pause_after(&fault).await,
+                    Err(error) => pause_after(&error).await,
                 }
             }
         };

@@ -111,7 +111,7 @@ impl<S: Socket> ClientSocket<S> {
         if wanted != reserved.bytes() {
             reserved
                 .try_resize(wanted)
-                .map_err(|fault| io::Error::new(io::ErrorKind::QuotaExceeded, fault))?;
+                .map_err(|error| io::Error::new(io::ErrorKind::QuotaExceeded, error))?;
         }
         Ok(())
     }
@@ -242,8 +242,8 @@ mod tests {
         assert_eq!(account.held(), 0);
         state.end_request();
         far.write_all(&vec![b'h'; 60 << 10]).await.unwrap();
-        let fault = socket.read_exact(&mut vec![0; 60 << 10]).await.unwrap_err();
-        assert_eq!(fault.kind(), io::ErrorKind::QuotaExceeded);
+        let error = socket.read_exact(&mut vec![0; 60 << 10]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::QuotaExceeded);
     }
 
     #[tokio::test]

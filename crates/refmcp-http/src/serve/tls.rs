@@ -121,15 +121,15 @@ impl Acceptors {
         // A reload must not hang: a pipe in place of the file would block, and a device has no end.
         let read = |path: &Path| {
             let read = open_regular(path).and_then(|file| read_limited(file, MAX_BYTES));
-            read.map_err(|fault| TlsError::File(path.to_owned(), fault))
+            read.map_err(|error| TlsError::File(path.to_owned(), error))
         };
-        let bad_certificate = |fault| TlsError::Certificate(certificate.to_owned(), fault);
+        let bad_certificate = |error| TlsError::Certificate(certificate.to_owned(), error);
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(certificate)?).collect();
         let chain = chain.map_err(bad_certificate)?;
         if chain.is_empty() {
             return Err(bad_certificate(pem::Error::NoItemsFound));
         }
-        let bad_key = |fault| TlsError::Key(key.to_owned(), fault);
+        let bad_key = |error| TlsError::Key(key.to_owned(), error);
         let key = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(bad_key)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)

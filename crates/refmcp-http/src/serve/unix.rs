@@ -49,7 +49,7 @@ impl UnixSocket {
     /// The path is taken, or the system refuses it.
     pub async fn bind(path: impl AsRef<Path>, mode: u32) -> Result<Self, UnixSocketError> {
         let path = path.as_ref();
-        let failed = |fault| UnixSocketError::File(path.to_owned(), fault);
+        let failed = |error| UnixSocketError::File(path.to_owned(), error);
         // Of two servers that find the same dead socket, the second would otherwise replace that of the first.
         let _starting = lock_folder(path).await?;
         remove_dead(path).await?;
@@ -76,34 +76,34 @@ async fn lock_folder(path: &Path) -> Result<File, UnixSocketError> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let failed = |fault| UnixSocketError::File(folder.to_owned(), fault);
+    let failed = |error| UnixSocketError::File(folder.to_owned(), error);
     let lock = File::open(folder).map_err(failed)?;
     for _ in 0..TRIES.0 {
         match lock.try_lock() {
             Ok(()) => return Ok(lock),
             Err(TryLockError::WouldBlock) => sleep(TRIES.1).await,
-            Err(TryLockError::Error(fault)) => return Err(failed(fault)),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
     }
     Err(UnixSocketError::Locked(folder.to_owned()))
 }
 
 async fn remove_dead(path: &Path) -> Result<(), UnixSocketError> {
-    let failed = |fault| UnixSocketError::File(path.to_owned(), fault);
+    let failed = |error| UnixSocketError::File(path.to_owned(), error);
     match fs::symlink_metadata(path) {
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(fault) => return Err(failed(fault)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(error)),
         Ok(found) if !found.file_type().is_socket() => {
             return Err(UnixSocketError::NoSocket(path.to_owned()));
         }
         Ok(_) => {}
     }
     match UnixStream::connect(path).await {
-        Err(fault) if fault.kind() == io::ErrorKind::ConnectionRefused => {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             fs::remove_file(path).map_err(failed)
         }
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(fault) if fault.kind() == io::ErrorKind::PermissionDenied => Err(failed(fault)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(failed(error)),
         // Including a full backlog.
         Ok(_) | Err(_) => Err(UnixSocketError::InUse(path.to_owned())),
     }
@@ -130,9 +130,9 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if identity(&self.path).is_ok_and(|identity| identity == self.identity)
-            && let Err(fault) = fs::remove_file(&self.path)
+            && let Err(error) = fs::remove_file(&self.path)
         {
-            tracing::warn!(%fault, path = %self.path.display(), "the socket file was not removed");
+            tracing::warn!(%error, path = %self.path.display(), "the socket file was not removed");
         }
     }
 }

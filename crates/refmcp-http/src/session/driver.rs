@@ -217,9 +217,9 @@ impl SessionDriver {
                 adopted = engine.adopt(now, &facts);
             }
         });
-        adopted.map_err(|fault| {
+        adopted.map_err(|error| {
             Refusal::unavailable(Reason::Sessions, "this session cannot be served here", 1)
-                .with_detail(fault.to_string())
+                .with_detail(error.to_string())
         })
     }
 
@@ -246,8 +246,8 @@ impl SessionDriver {
         if let Some((log, reader)) = self.streams(|streams| streams.log.clone().zip(streams.get_reader)) {
             drive(async move {
                 let detached = log.backplane.detach(&StreamKey::get_stream(log.session), Some(reader)).await;
-                if let Err(fault) = detached {
-                    tracing::warn!(%fault, "a reader was not detached");
+                if let Err(error) = detached {
+                    tracing::warn!(%error, "a reader was not detached");
                 }
             });
         }

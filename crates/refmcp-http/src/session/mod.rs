@@ -168,8 +168,8 @@ impl Sessions {
         }
         let (backplane, id) = (self.backplane.clone(), session.id.clone());
         drive(async move {
-            if let Err(fault) = backplane.session(&id).await {
-                tracing::warn!(%fault, "a session was not kept alive");
+            if let Err(error) = backplane.session(&id).await {
+                tracing::warn!(%error, "a session was not kept alive");
             }
         });
     }
@@ -188,9 +188,9 @@ impl Sessions {
         self.backplane.close_session(&session.id).await?;
         self.drop_local(&session.id);
         if let Some(shared) = &session.shared
-            && let Err(fault) = self.backplane.bump(&shared.topic).await
+            && let Err(error) = self.backplane.bump(&shared.topic).await
         {
-            tracing::warn!(%fault, "other replicas do not hear yet that a session has ended");
+            tracing::warn!(%error, "other replicas do not hear yet that a session has ended");
         }
         Ok(())
     }
@@ -216,8 +216,8 @@ impl Sessions {
             if let (Ok(()), Some(topic)) = (&closed, topic) {
                 closed = backplane.bump(&topic).await.map(drop);
             }
-            if let Err(fault) = closed {
-                tracing::warn!(%fault, "a session was not closed in the backplane; it expires there");
+            if let Err(error) = closed {
+                tracing::warn!(%error, "a session was not closed in the backplane; it expires there");
             }
         });
     }
@@ -268,8 +268,8 @@ impl Sessions {
                 open.shrink_to_fit();
             }
         }
-        if let Err(fault) = self.backplane.sweep().await {
-            tracing::warn!(%fault, "the backplane was not swept");
+        if let Err(error) = self.backplane.sweep().await {
+            tracing::warn!(%error, "the backplane was not swept");
         }
     }
 }
@@ -441,8 +441,8 @@ fn too_many_sessions() -> Refusal {
 /// 192 random bits, in visible ASCII characters.
 fn random_text() -> Result<String, Refusal> {
     let mut bits = [0; 24];
-    getrandom::fill(&mut bits).map_err(|fault| {
-        tracing::error!(%fault, "no random bytes for a session id");
+    getrandom::fill(&mut bits).map_err(|error| {
+        tracing::error!(%error, "no random bytes for a session id");
         Refusal::internal("no session can be opened now")
     })?;
     Ok(URL_SAFE_NO_PAD.encode(bits))

@@ -276,8 +276,8 @@ impl SharedSession {
         let Some((state, last)) = self.try_claim(key).await else { return };
         let mut parked: ParkedCall = match serde_json::from_slice(&state) {
             Ok(parked) => parked,
-            Err(fault) => {
-                return tracing::error!(%fault, "a parked call cannot be read; it has no outcome");
+            Err(error) => {
+                return tracing::error!(%error, "a parked call cannot be read; it has no outcome");
             }
         };
         responses.into_iter().for_each(|(id, outcome)| parked.respond(&id, outcome));

@@ -112,9 +112,9 @@ impl EndpointState {
         connection.observed = caller.observed.open(connection.transport);
         connection.memory = Some(account);
         let resumed = self.server.resume(self.config.clone(), connection, epoch, stored.facts.as_ref());
-        let resumed = resumed.map_err(|fault| {
+        let resumed = resumed.map_err(|error| {
             Refusal::unavailable(Reason::Sessions, "this session cannot be served here", 1)
-                .with_detail(fault.to_string())
+                .with_detail(error.to_string())
         })?;
         let driver = SessionDriver::new(resumed, self.options.stream_bytes);
         let writer = WriterEpoch(epoch);
@@ -125,8 +125,8 @@ impl EndpointState {
 
     /// Tells all replicas of a change; they notify their clients.
     pub(crate) async fn publish(&self, change: &Change) {
-        if let Err(fault) = self.sessions.backplane.bump(&topic(change)).await {
-            tracing::warn!(%fault, "other replicas do not hear of a change");
+        if let Err(error) = self.sessions.backplane.bump(&topic(change)).await {
+            tracing::warn!(%error, "other replicas do not hear of a change");
             self.notify_all(change, None).await;
         }
     }
@@ -173,7 +173,7 @@ impl Sessions {
                 self.drop_local(&session.id);
                 Ok(())
             }
-            Err(fault) => Err(fault.into()),
+            Err(error) => Err(error.into()),
         };
         if let Err(refusal) = &refreshed {
             tracing::warn!(why = %refusal.why, "a session is not up to date");

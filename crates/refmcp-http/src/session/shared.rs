@@ -48,8 +48,8 @@ pub(super) struct StoredFacts {
 
 impl StoredFacts {
     pub(super) fn read(record: &SessionRecord) -> Result<Self, Refusal> {
-        serde_json::from_slice(&record.facts).map_err(|fault| {
-            Refusal::internal("this session cannot be read here").with_detail(fault.to_string())
+        serde_json::from_slice(&record.facts).map_err(|error| {
+            Refusal::internal("this session cannot be read here").with_detail(error.to_string())
         })
     }
 

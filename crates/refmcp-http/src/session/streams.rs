@@ -245,9 +245,9 @@ impl Outbox for Streams {
 
     fn step_done(&mut self, engine: &mut ServerEngine) {
         if engine.batch_bytes() != self.batches.bytes()
-            && let Err(fault) = self.batches.try_resize(engine.batch_bytes())
+            && let Err(error) = self.batches.try_resize(engine.batch_bytes())
         {
-            engine.refuse_batch_responses(&RpcError::internal(fault.to_string()));
+            engine.refuse_batch_responses(&RpcError::internal(error.to_string()));
         }
         if let Some(shared) = &mut self.shared {
             shared.session.step_done(engine);

@@ -145,8 +145,8 @@ impl ResponseStream {
         });
         if let Some(log) = log {
             drive(async move {
-                if let Err(fault) = log.backplane.detach(&log.key, None).await {
-                    tracing::warn!(%fault, "a reader was not detached");
+                if let Err(error) = log.backplane.detach(&log.key, None).await {
+                    tracing::warn!(%error, "a reader was not detached");
                 }
             });
         }
@@ -245,8 +245,8 @@ impl ResponseStream {
                 Ok(Stored::NoRoom) => self.replace_first(&log, &message).await,
                 // The log has ended this stream, so the pending messages have no reader.
                 Ok(Stored::Over) => return self.abandon(),
-                Err(fault) => {
-                    tracing::warn!(%fault, "an event was not logged; it is tried again");
+                Err(error) => {
+                    tracing::warn!(%error, "an event was not logged; it is tried again");
                     tokio::time::sleep(delay).await;
                     delay = RETRY_DELAY.1.min(delay * 2);
                     continue;
@@ -330,13 +330,13 @@ impl State {
     fn add(&mut self, mut message: Message, is_get_stream: bool) {
         if self.reserved.try_grow(message.json.len()).is_err() {
             self.make_room(is_get_stream);
-            if let Err(fault) = self.reserved.try_grow(message.json.len()) {
+            if let Err(error) = self.reserved.try_grow(message.json.len()) {
                 match message.kind {
                     MessageKind::Notification => return,
                     // The handler waits for its response.
                     MessageKind::Request => {}
                     MessageKind::Response { .. } => {
-                        let error = RpcError::internal(format!("the request was executed, but {fault}"));
+                        let error = RpcError::internal(format!("the request was executed, but {error}"));
                         message.json = error_instead(&message.json, &error).into();
                         message.kind = MessageKind::Response { error: Some(error.code) };
                     }

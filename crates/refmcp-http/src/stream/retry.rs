@@ -17,7 +17,7 @@ where
     loop {
         match ask().await {
             Ok(answer) => return answer,
-            Err(fault) => tracing::warn!(%fault, "{meanwhile}; it is tried again"),
+            Err(error) => tracing::warn!(%error, "{meanwhile}; it is tried again"),
         }
         tokio::time::sleep(delay).await;
         delay = RETRY_DELAY.1.min(delay * 2);

@@ -126,8 +126,8 @@ impl Events {
                         encode_comment(&mut chunk, "alive");
                         break;
                     }
-                    Err(fault) => {
-                        breaks_off(&fault);
+                    Err(error) => {
+                        breaks_off(&error);
                         self.ended = true;
                         break;
                     }
@@ -222,16 +222,16 @@ fn write_logged(
             | ReadOutcome::Gone { .. }
             | ReadOutcome::Unknown,
         ) => false,
-        Err(fault) => {
-            breaks_off(&fault);
+        Err(error) => {
+            breaks_off(&error);
             false
         }
     }
 }
 
 /// The client resumes where it was.
-fn breaks_off(fault: &Unavailable) {
-    tracing::warn!(%fault, "a stream breaks off");
+fn breaks_off(error: &Unavailable) {
+    tracing::warn!(%error, "a stream breaks off");
 }
 
 /// A response of these events alone.

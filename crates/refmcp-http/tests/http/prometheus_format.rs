@@ -56,7 +56,7 @@ fn sample(line: &str) -> (String, Labels, f64) {
         rest = inside.strip_prefix('}').unwrap_or_else(|| panic!("{line}"));
     }
     let value = rest.strip_prefix(' ').unwrap_or_else(|| panic!("{line}"));
-    let value: f64 = value.parse().unwrap_or_else(|fault| panic!("{fault}: {line}"));
+    let value: f64 = value.parse().unwrap_or_else(|error| panic!("{error}: {line}"));
     (name.to_owned(), labels, value)
 }
 

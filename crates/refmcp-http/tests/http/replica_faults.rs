@@ -63,25 +63,25 @@ async fn changes_at_the_same_time_are_all_kept() {
     let client = Client::open(&replicas, LATEST_SESSION).await;
     client.echo("both know the session").await;
     client.echo("both know the session").await;
-    let fault = &replicas.faults[0];
-    let seen = fault.called("session");
+    let error = &replicas.faults[0];
+    let seen = error.called("session");
     let later = LateBody::begin(&client, 0, &set_level("error")).await;
-    fault.until_called("session", seen + 1).await;
+    error.until_called("session", seen + 1).await;
 
-    fault.hold("update_session");
-    let (saves, debug) = (fault.called("update_session"), set_level("debug"));
+    error.hold("update_session");
+    let (saves, debug) = (error.called("update_session"), set_level("debug"));
     let headers = client.headers();
     let first = client.replicas.sites[0].post(&headers, &debug);
     let others = async {
-        fault.until_called("update_session", saves + 1).await;
+        error.until_called("update_session", saves + 1).await;
         // The other replica changes something, and this one hears of it.
-        let seen = fault.called("session");
+        let seen = error.called("session");
         let subscribe = request("resources/subscribe", json!({ "uri": "note:///a" }));
         assert_eq!(client.post_to(1, &subscribe).await.status, 200);
-        fault.until_called("session", seen + 1).await;
+        error.until_called("session", seen + 1).await;
         let (later, ()) = tokio::join!(later.finish(), async {
             real_pause().await;
-            fault.release("update_session");
+            error.release("update_session");
         });
         later.status
     };
@@ -118,21 +118,21 @@ async fn what_others_have_changed_is_taken_over_although_saving_fails() {
     let client = Client::open(&replicas, LATEST_SESSION).await;
     client.echo("both know the session").await;
     client.echo("both know the session").await;
-    let fault = &replicas.faults[0];
-    fault.hold("update_session");
-    let (headers, saves) = (client.headers(), fault.called("update_session"));
+    let error = &replicas.faults[0];
+    error.hold("update_session");
+    let (headers, saves) = (client.headers(), error.called("update_session"));
     let subscribe = request("resources/subscribe", json!({ "uri": "note:///a" }));
     let subscribed = replicas.sites[0].post(&headers, &subscribe);
     let others = async {
-        fault.until_called("update_session", saves + 1).await;
+        error.until_called("update_session", saves + 1).await;
         assert_eq!(client.post_to(1, &set_level("emergency")).await.status, 200);
         // The version is not the latest; what is saved on top of that one does not arrive.
-        fault.fail_after("update_session", 1, 1);
-        fault.release("update_session");
+        error.fail_after("update_session", 1, 1);
+        error.release("update_session");
     };
     let (subscribed, ()) = timeout(SOON, async { tokio::join!(subscribed, others) }).await.unwrap();
     assert_eq!(subscribed.status, 503);
-    fault.until_called("update_session", saves + 3).await;
+    error.until_called("update_session", saves + 3).await;
     for _ in 0..5000 {
         if facts(&client).await["subscriptions"] == json!(["note:///a"]) {
             break;
@@ -152,14 +152,14 @@ async fn an_answer_is_not_lost_when_the_log_is_slow() {
     for method in ["append", "open_stream"] {
         let replicas = Replicas::open_with(BackplaneSettings::default(), &options).await;
         let client = Client::open(&replicas, LATEST_SESSION).await;
-        let fault = &replicas.faults[0];
-        fault.hold(method);
+        let error = &replicas.faults[0];
+        error.hold(method);
         replicas.turn_to(0);
         let called = client.call(9, "steps", json!({ "n": 30, "ms": 0, "note": "x".repeat(5000) }));
         let release = async {
-            fault.until_called(method, 1).await;
+            error.until_called(method, 1).await;
             replicas.sites[0].until_ended(1).await;
-            fault.release(method);
+            error.release(method);
         };
         let read = async { called.await.events().await };
         let (events, ()) = timeout(SOON, async { tokio::join!(read, release) }).await.expect("an answer");
@@ -176,18 +176,18 @@ async fn an_answer_is_not_lost_when_the_log_is_slow() {
 async fn no_request_is_told_of_what_another_one_could_not_share() {
     let replicas = Replicas::open().await;
     let client = Client::open(&replicas, LATEST_SESSION).await;
-    let fault = &replicas.faults[0];
+    let error = &replicas.faults[0];
     replicas.turn_to(0);
     let mut stream = client.call(9, "ask", json!({})).await;
     next_event(&mut stream).await;
-    fault.fail("deliver_response", 1);
-    let withdrawn = fault.called("deliver_response");
+    error.fail("deliver_response", 1);
+    let withdrawn = error.called("deliver_response");
     assert_eq!(client.post_to(1, &cancel(9)).await.status, 202);
     // The request to the client is withdrawn, which fails.
-    fault.until_called("deliver_response", withdrawn + 1).await;
+    error.until_called("deliver_response", withdrawn + 1).await;
     assert_eq!(client.post_to(0, &ping()).await.status, 200);
 
-    fault.fail("cancel", 1);
+    error.fail("cancel", 1);
     assert_eq!(client.post_to(0, &cancel(10)).await.status, 503, "its own request is");
     assert_eq!(client.post_to(0, &cancel(10)).await.status, 202);
 }
@@ -219,19 +219,19 @@ async fn an_answer_does_not_overtake_its_expectation() {
 async fn a_call_that_has_ended_leaves_no_stream() {
     let replicas = Replicas::open().await;
     let client = Client::open(&replicas, LATEST_SESSION).await;
-    let fault = &replicas.faults[0];
+    let error = &replicas.faults[0];
     for (number, method) in ["open_stream", "writer_stopped", "forget"].into_iter().enumerate() {
         let id = 20 + number as u64;
-        let forgotten = fault.called("forget");
-        fault.fail(method, 1);
+        let forgotten = error.called("forget");
+        error.fail(method, 1);
         replicas.turn_to(0);
         let answer = client.call(id, "slow", json!({ "ms": 20 })).await.answer().await;
         assert_eq!(text_of(&answer), "slow", "{method}");
-        fault.until_called("forget", forgotten + 1).await;
+        error.until_called("forget", forgotten + 1).await;
         let mut running = 1;
         for _ in 0..1000 {
             // Cancelling what does not run tells how much did.
-            if fault.called("forget") > forgotten + usize::from(method == "forget") {
+            if error.called("forget") > forgotten + usize::from(method == "forget") {
                 let request = RequestId::Integer(i64::try_from(id).unwrap());
                 running = replicas.backplane.cancel(&client.id(), &request).await.unwrap();
                 break;
@@ -246,20 +246,20 @@ async fn a_call_that_has_ended_leaves_no_stream() {
 async fn a_deleted_session_has_ended_when_that_is_answered() {
     let replicas = Replicas::open().await;
     let client = Client::open(&replicas, LATEST_SESSION).await;
-    let fault = &replicas.faults[0];
-    fault.fail("close_session", 1);
+    let error = &replicas.faults[0];
+    error.fail("close_session", 1);
     replicas.turn_to(0);
     assert_eq!(client.delete().await, 503);
     assert_eq!(client.post_to(0, &ping()).await.status, 200, "it goes on");
-    fault.hold("close_session");
+    error.hold("close_session");
     replicas.turn_to(0);
     let held = async {
-        fault.until_called("close_session", 2).await;
+        error.until_called("close_session", 2).await;
         for _ in 0..10 {
             real_pause().await;
         }
         let is_open = replicas.backplane.session(&client.id()).await.unwrap().is_some();
-        fault.release("close_session");
+        error.release("close_session");
         is_open
     };
     let deleted = async { (client.delete().await, replicas.backplane.session(&client.id()).await.unwrap()) };
@@ -365,16 +365,16 @@ async fn of_two_that_claim_a_detached_call_in_one_process_one_gets_it() {
     let parked = replicas.backplane.parked(&client.id(), &key).await.unwrap().unwrap();
     let call = serde_json::from_slice::<Value>(&parked).unwrap()["call"].take();
     let call: DetachedCall = serde_json::from_value(call).unwrap();
-    let fault = &replicas.faults[0];
-    let calls = DetachedCalls::new(fault.clone(), client.id(), SOON, WriterEpoch(0));
+    let error = &replicas.faults[0];
+    let calls = DetachedCalls::new(error.clone(), client.id(), SOON, WriterEpoch(0));
     calls.keep("task", &call).await.unwrap();
-    fault.hold("claim");
+    error.hold("claim");
     let release = async {
-        fault.until_called("claim", 1).await;
+        error.until_called("claim", 1).await;
         for _ in 0..10 {
             real_pause().await;
         }
-        fault.release("claim");
+        error.release("claim");
     };
     let both = calls.clone();
     let claims = async { tokio::join!(calls.claim("task"), both.claim("task"), release) };

@@ -124,11 +124,11 @@ async fn a_call_that_was_cancelled_does_not_go_on() {
     let client = Client::resumed(&replicas, session, LATEST_SESSION);
     assert_eq!(client.post_to(1, &cancel(5)).await.status, 202);
     assert_eq!(client.post_to(1, &accept(&question)).await.status, 202);
-    let fault = &replicas.faults[1];
-    fault.until_called("claim", 1).await;
+    let error = &replicas.faults[1];
+    error.until_called("claim", 1).await;
     replicas.turn_to(1);
     client.echo("on").await;
     let keys = replicas.backplane.parked_keys(&client.id()).await.unwrap();
     assert_eq!(keys.len(), 1, "it was not claimed, and is there until it expires");
-    assert_eq!(fault.called("append"), 0, "it has sent nothing");
+    assert_eq!(error.called("append"), 0, "it has sent nothing");
 }

@@ -28,10 +28,10 @@ pub(super) fn server_message(message: &Message<'_>, revision: Option<Revision>) 
 }
 
 /// The finding about bytes that are no message.
-pub fn malformed(fault: &DecodeError) -> Finding {
+pub fn malformed(error: &DecodeError) -> Finding {
     let example = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     let expected = format!("send a JSON-RPC 2.0 message such as {example}");
-    Finding::new(fault.rule, fault.error.message.clone(), expected)
+    Finding::new(error.rule, error.error.message.clone(), expected)
 }
 
 /// The notification that a client means by this method, if any.

@@ -44,7 +44,7 @@ fn headers(version: Option<&str>) -> PostHeaders<'_> {
 fn outcome(headers: PostHeaders<'_>, body: &str) -> String {
     let routed = match decode(body.as_bytes(), &Limits::default()) {
         Ok(incoming) => route_post(&config(), &PeerCache::default(), headers, true, &incoming),
-        Err(fault) => Err(malformed_post(headers.accept, true, &fault)),
+        Err(error) => Err(malformed_post(headers.accept, true, &error)),
     };
     match routed {
         Ok(PostRoute::Stateless(version)) => format!("Stateless {version}"),

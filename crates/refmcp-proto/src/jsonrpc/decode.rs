@@ -217,13 +217,13 @@ impl DecodeError {
 
 impl From<Box<ScanError>> for DecodeError {
     #[cold]
-    fn from(fault: Box<ScanError>) -> Self {
-        match fault.what {
+    fn from(error: Box<ScanError>) -> Self {
+        match error.what {
             // This is JSON, but not acceptable.
             ScanErrorKind::DuplicateKey(_) | ScanErrorKind::TooDeep(_) | ScanErrorKind::LongNumber => {
-                Self::invalid(fault.to_string())
+                Self::invalid(error.to_string())
             }
-            _ => Self::parse(format!("not JSON: {fault}")),
+            _ => Self::parse(format!("not JSON: {error}")),
         }
     }
 }
@@ -237,7 +237,7 @@ pub fn decode<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Incoming<'a>, Deco
         return Err(DecodeError::parse("not JSON: a byte order mark at byte 0"));
     }
     let text = std::str::from_utf8(bytes)
-        .map_err(|fault| DecodeError::parse(format!("not UTF-8 at byte {}", fault.valid_up_to())))?;
+        .map_err(|error| DecodeError::parse(format!("not UTF-8 at byte {}", error.valid_up_to())))?;
     let mut scanner = Scanner::new(text, limits.depth);
     match scanner.peek() {
         Some(b'{') => {
@@ -376,8 +376,8 @@ impl<'a> Envelope<'a> {
             }
             (None, None) => return Err(fail("neither a method nor an answer".into())),
             (Some((result, _)), None) => Ok(result),
-            (None, Some(error)) => Err(serde_json::from_str(error).map_err(|fault| {
-                broken(&rule::RPC_06, format!("member \"error\": {}", without_place(&fault)))
+            (None, Some(error)) => Err(serde_json::from_str(error).map_err(|error| {
+                broken(&rule::RPC_06, format!("member \"error\": {}", without_place(&error)))
             })?),
         };
         if id.is_none() && result.is_ok() {
@@ -462,7 +462,7 @@ fn read_method<'a>(text: &'a str, limits: &Limits) -> Result<Cow<'a, str>, Strin
         None => Err("member \"method\" is not a string".to_owned()),
         Some("") => Err("member \"method\" is empty".to_owned()),
         Some(plain) if !plain.contains('\\') => Ok(Cow::Borrowed(plain)),
-        Some(_) => serde_json::from_str(text).map(Cow::Owned).map_err(|fault| fault.to_string()),
+        Some(_) => serde_json::from_str(text).map(Cow::Owned).map_err(|error| error.to_string()),
     }
 }
 

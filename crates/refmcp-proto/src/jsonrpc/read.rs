@@ -12,13 +12,13 @@ use super::excerpt;
 /// # Errors
 /// When the text does not fit the type: the path of the member, from `place` on, and what is wrong with it.
 pub fn read_member<'a, T: Deserialize<'a>>(place: &str, text: &'a str) -> Result<T, String> {
-    serde_json::from_str(text).map_err(|fault| describe::<T>(place, text, &fault))
+    serde_json::from_str(text).map_err(|error| describe::<T>(place, text, &error))
 }
 
 /// Reads the text once more and remembers the way to the fault: what fits, as nearly everything does, needs no path.
 #[cold]
-fn describe<'a, T: Deserialize<'a>>(place: &str, text: &'a str, fault: &serde_json::Error) -> String {
-    let why = without_place(fault);
+fn describe<'a, T: Deserialize<'a>>(place: &str, text: &'a str, error: &serde_json::Error) -> String {
+    let why = without_place(error);
     match serde_path_to_error::deserialize::<_, T>(&mut Deserializer::from_str(text)) {
         Err(found) if found.path().iter().next().is_some() => {
             let path = excerpt(&found.path().to_string());
@@ -31,8 +31,8 @@ fn describe<'a, T: Deserialize<'a>>(place: &str, text: &'a str, fault: &serde_js
 
 /// A serde message for a peer and for logs: without a line and column, which would point into a part of the text only,
 /// without the names of our types, without the value, which may be a secret, and short.
-pub fn without_place(fault: &serde_json::Error) -> String {
-    let text = fault.to_string();
+pub fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(before, _)| before);
     let text = without_value(text);
     match text.split_once("expected struct ") {
@@ -74,46 +74,46 @@ mod tests {
     use super::*;
     use crate::model::{CompleteParams, GetPromptParams, SetLevelParams};
 
-    fn fault<T: for<'a> Deserialize<'a>>(text: &str) -> String {
+    fn error<T: for<'a> Deserialize<'a>>(text: &str) -> String {
         read_member::<T>("params", text).err().expect("it should not fit")
     }
 
     #[test]
     fn errors_name_the_member() {
         assert_eq!(
-            fault::<GetPromptParams>(r#"{"name":"review","arguments":{"code":"x","language":7}}"#),
+            error::<GetPromptParams>(r#"{"name":"review","arguments":{"code":"x","language":7}}"#),
             "params.arguments.language: invalid type: integer, expected a string"
         );
         let reference = r#""ref":{"type":"ref/prompt","name":"review"}"#;
         assert!(
-            fault::<CompleteParams>(&format!(r#"{{{reference},"argument":{{"name":"code","value":true}}}}"#))
+            error::<CompleteParams>(&format!(r#"{{{reference},"argument":{{"name":"code","value":true}}}}"#))
                 .starts_with("params.argument.value: ")
         );
         let argument = r#""argument":{"name":"code","value":""}"#;
         let context = r#""context":{"arguments":{"language":null}}"#;
         assert!(
-            fault::<CompleteParams>(&format!("{{{reference},{argument},{context}}}"))
+            error::<CompleteParams>(&format!("{{{reference},{argument},{context}}}"))
                 .starts_with("params.context.arguments.language: ")
         );
         assert!(
-            fault::<CompleteParams>(&format!(r#"{{"ref":{{"type":"ref/prompt","name":3}},{argument}}}"#))
+            error::<CompleteParams>(&format!(r#"{{"ref":{{"type":"ref/prompt","name":3}},{argument}}}"#))
                 .starts_with("params.ref: ")
         );
-        assert!(fault::<SetLevelParams>(r#"{"level":"INFO"}"#).starts_with("params.level: "));
-        assert!(fault::<Vec<u8>>("[1,true]").starts_with("params[1]: "));
+        assert!(error::<SetLevelParams>(r#"{"level":"INFO"}"#).starts_with("params.level: "));
+        assert!(error::<Vec<u8>>("[1,true]").starts_with("params[1]: "));
     }
 
     #[test]
     fn an_error_of_the_whole_value_has_no_path() {
-        assert_eq!(fault::<GetPromptParams>("{}"), "params: missing field `name`");
-        assert!(fault::<BTreeMap<String, Value>>("3").starts_with("params: "));
+        assert_eq!(error::<GetPromptParams>("{}"), "params: missing field `name`");
+        assert!(error::<BTreeMap<String, Value>>("3").starts_with("params: "));
     }
 
     #[test]
     fn long_names_are_cut() {
         let name = "x".repeat(10_000);
         let text = format!(r#"{{"name":"review","arguments":{{"{name}":7}}}}"#);
-        assert!(fault::<GetPromptParams>(&text).len() < 400);
+        assert!(error::<GetPromptParams>(&text).len() < 400);
     }
 
     #[test]
@@ -124,15 +124,15 @@ mod tests {
             High,
         }
         for value in ["hunter2", "a, expected \\\"b\\\"", "`", &"x".repeat(10_000)] {
-            let fault = serde_json::from_str::<u8>(&format!("\"{value}\"")).unwrap_err();
-            assert_eq!(without_place(&fault), "invalid type: string, expected u8");
-            let fault = serde_json::from_str::<Level>(&format!("\"{value}\"")).unwrap_err();
-            assert_eq!(without_place(&fault), "unknown variant, expected `Low` or `High`");
+            let error = serde_json::from_str::<u8>(&format!("\"{value}\"")).unwrap_err();
+            assert_eq!(without_place(&error), "invalid type: string, expected u8");
+            let error = serde_json::from_str::<Level>(&format!("\"{value}\"")).unwrap_err();
+            assert_eq!(without_place(&error), "unknown variant, expected `Low` or `High`");
         }
-        let fault = serde_json::from_str::<u8>("true").unwrap_err();
-        assert_eq!(without_place(&fault), "invalid type: boolean, expected u8");
-        let fault = serde_json::from_str::<u8>("300").unwrap_err();
-        assert_eq!(without_place(&fault), "invalid value: integer, expected u8");
+        let error = serde_json::from_str::<u8>("true").unwrap_err();
+        assert_eq!(without_place(&error), "invalid type: boolean, expected u8");
+        let error = serde_json::from_str::<u8>("300").unwrap_err();
+        assert_eq!(without_place(&error), "invalid value: integer, expected u8");
         let _ = (Level::Low, Level::High);
     }
 }

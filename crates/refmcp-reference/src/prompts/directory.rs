@@ -74,9 +74,9 @@ impl PromptFiles {
     fn refresh(&mut self, server: &Server) {
         let mut scan = match scan(&self.dir) {
             Ok(scan) => scan,
-            Err(fault) => {
+            Err(error) => {
                 tracing::warn!(
-                    "the directory of prompts cannot be read, so the prompts stay as they are: {fault}"
+                    "the directory of prompts cannot be read, so the prompts stay as they are: {error}"
                 );
                 return;
             }
@@ -108,7 +108,7 @@ impl PromptFiles {
         }
         self.log(&scan);
         self.offered = scan.found;
-        self.faults = scan.faults.into_iter().map(|(file, (fault, _))| (file, fault)).collect();
+        self.faults = scan.faults.into_iter().map(|(file, (error, _))| (file, error)).collect();
     }
 
     /// A file that was a prompt and cannot be read any more stays the prompt it was, until it is mended or deleted.
@@ -123,8 +123,8 @@ impl PromptFiles {
 
     /// Says what is new: files that are wrong, files that are right again, and arguments without a use.
     fn log(&self, scan: &Scan) {
-        for (file, (fault, name)) in &scan.faults {
-            if self.faults.get(file) == Some(fault) {
+        for (file, (error, name)) in &scan.faults {
+            if self.faults.get(file) == Some(error) {
                 continue;
             }
             let name = name.as_deref().unwrap_or_default();
@@ -134,7 +134,7 @@ impl PromptFiles {
                 None if self.builtin.contains_key(name) => "the built-in prompt of this name stays",
                 None => "this file is left out",
             };
-            tracing::warn!("prompt file {file}: {fault} ({instead})");
+            tracing::warn!("prompt file {file}: {error} ({instead})");
         }
         for file in self.faults.keys().filter(|file| !scan.faults.contains_key(*file)) {
             if scan.found.values().any(|found| found.file == **file) {
@@ -191,14 +191,14 @@ fn scan(dir: &Dir) -> io::Result<Scan> {
         } else {
             claimed.insert(name.clone(), file.clone());
             let text = read(dir, &entry, &file, &mut total);
-            text.and_then(|text| Template::parse(&text)).map_err(|fault| (fault, Some(name.clone())))
+            text.and_then(|text| Template::parse(&text)).map_err(|error| (error, Some(name.clone())))
         };
         match template {
             Ok(template) => {
                 scan.found.insert(name, Offered { file, template });
             }
-            Err(fault) => {
-                scan.faults.insert(file, fault);
+            Err(error) => {
+                scan.faults.insert(file, error);
             }
         }
     }
@@ -210,7 +210,7 @@ fn read(dir: &Dir, entry: &DirEntry, file: &str, total: &mut usize) -> Result<St
     if !entry.file_type().is_ok_and(|kind| kind.is_file()) {
         return Err(FileFault::of_file("this is no plain file; copy the file here instead of linking to it"));
     }
-    let unreadable = |fault: io::Error| FileFault::of_file(format!("the file cannot be read: {fault}"));
+    let unreadable = |error: io::Error| FileFault::of_file(format!("the file cannot be read: {error}"));
     let mut bytes = Vec::new();
     let most = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
     dir.open(file).map_err(unreadable)?.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -225,8 +225,8 @@ fn read(dir: &Dir, entry: &DirEntry, file: &str, total: &mut usize) -> Result<St
             "the prompt files are larger than {most} MiB together; remove some"
         )));
     }
-    String::from_utf8(bytes).map_err(|fault| {
-        let before = fault.as_bytes().get(..fault.utf8_error().valid_up_to()).unwrap_or_default();
+    String::from_utf8(bytes).map_err(|error| {
+        let before = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
         FileFault::new(line, "this is not UTF-8; save the file as UTF-8")
     })

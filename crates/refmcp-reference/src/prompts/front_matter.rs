@@ -238,11 +238,11 @@ impl<'a> Reader<'a> {
     fn next(&mut self) -> Result<(Event<'a>, usize), FileFault> {
         match self.events.next_event() {
             Some(Ok((event, Span { start, .. }))) => Ok((event, start.line() + self.above)),
-            Some(Err(fault)) => {
-                let line = fault.marker().line() + self.above;
+            Some(Err(error)) => {
+                let line = error.marker().line() + self.above;
                 let what = format!(
                     "this is not valid YAML: {}; put a value with `: `, ` #`, brackets or quotes in double quotes",
-                    fault.info()
+                    error.info()
                 );
                 Err(FileFault::new(line, what))
             }

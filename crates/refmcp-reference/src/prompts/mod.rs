@@ -13,7 +13,7 @@ use refmcp_server::{Prompt, ServerBuilder};
 /// # Errors
 /// The line that is wrong, and what to write instead.
 pub fn parse_prompt_file(name: &str, text: &str) -> Result<Prompt, String> {
-    template::Template::parse(text).map(|template| template.prompt(name)).map_err(|fault| fault.to_string())
+    template::Template::parse(text).map(|template| template.prompt(name)).map_err(|error| error.to_string())
 }
 
 /// Adds the built-in prompts.

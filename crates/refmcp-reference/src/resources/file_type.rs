@@ -90,7 +90,7 @@ impl FileType {
         }
         match String::from_utf8(bytes) {
             Ok(text) => Ok((text, mime_type)),
-            Err(fault) => Err((fault.into_bytes(), other)),
+            Err(error) => Err((error.into_bytes(), other)),
         }
     }
 }

@@ -265,8 +265,8 @@ impl Client {
     fn check(&self, message: &Value) {
         let id = message.get("id").filter(|_| message.get("method").is_none()).and_then(Value::as_u64);
         let method = id.and_then(|id| self.methods.get(&id)).map(String::as_str);
-        if let Err(fault) = self.schema.check(Direction::FromServer, message, method) {
-            panic!("{method:?}: {fault}");
+        if let Err(error) = self.schema.check(Direction::FromServer, message, method) {
+            panic!("{method:?}: {error}");
         }
     }
 }

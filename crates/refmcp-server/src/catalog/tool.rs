@@ -71,7 +71,7 @@ impl Tool {
             let handler = |call: Call, arguments: Value| async move {
                 // The schema was met; what is left are limits that only the type knows.
                 let arguments =
-                    serde_json::from_value(arguments).map_err(|fault| unfit::<A>(&call, &fault))?;
+                    serde_json::from_value(arguments).map_err(|error| unfit::<A>(&call, &error))?;
                 handler(call, arguments).await?.into_result()
             };
             // One allocation for the checks and the handler.
@@ -159,12 +159,12 @@ impl Tool {
             return Err(named("input schema", "its type is not \"object\"".to_owned()));
         }
         self.mirrored =
-            param_headers(&self.definition.input_schema).map_err(|fault| named("input schema", fault))?;
+            param_headers(&self.definition.input_schema).map_err(|error| named("input schema", error))?;
         let input = SchemaValidator::compile(&self.definition.input_schema);
-        self.input_validator = Some(input.map_err(|fault| named("input schema", fault.to_string()))?);
+        self.input_validator = Some(input.map_err(|error| named("input schema", error.to_string()))?);
         if let Some(schema) = &self.definition.output_schema {
             let output = SchemaValidator::compile(schema);
-            self.output_validator = Some(output.map_err(|fault| named("output schema", fault.to_string()))?);
+            self.output_validator = Some(output.map_err(|error| named("output schema", error.to_string()))?);
         }
         Ok(())
     }
@@ -187,7 +187,7 @@ fn with_properties(mut schema: JsonObject) -> Arc<JsonObject> {
 /// The error for arguments that meet the schema and do not fit the type. They are read once more, from the request, to
 /// find the one that is to blame.
 #[cold]
-fn unfit<A: DeserializeOwned>(call: &Call, fault: &serde_json::Error) -> CallError {
+fn unfit<A: DeserializeOwned>(call: &Call, error: &serde_json::Error) -> CallError {
     #[derive(Deserialize)]
     struct Params<'a> {
         #[serde(borrow)]
@@ -196,7 +196,7 @@ fn unfit<A: DeserializeOwned>(call: &Call, fault: &serde_json::Error) -> CallErr
     let params = serde_json::from_str::<Params>(&call.dispatch().params).ok();
     let text = params.and_then(|params| params.arguments).map(RawValue::get);
     let named = text.and_then(|text| read_member::<A>("arguments", text).err());
-    CallError::bad_arguments(named.unwrap_or_else(|| format!("arguments: {fault}")))
+    CallError::bad_arguments(named.unwrap_or_else(|| format!("arguments: {error}")))
 }
 
 /// The arguments of a tool that takes none.

@@ -59,8 +59,8 @@ pub(super) fn call(call: &Call) -> Result<PreparedCall, CallError> {
             let error = RpcError::invalid_params("params: arguments is not an object");
             return Ok(refuse(error).of(statistics));
         }
-        Some(Err(fault)) => {
-            let error = RpcError::invalid_params(format!("params: arguments: {fault}"));
+        Some(Err(error)) => {
+            let error = RpcError::invalid_params(format!("params: arguments: {error}"));
             return Ok(refuse(error).of(statistics));
         }
     };

@@ -65,8 +65,8 @@ fn every_mistake_is_named_at_once() {
         "speaks no revision",
     ];
     assert_eq!(error.0.len(), expected.len(), "{:#?}", error.0);
-    for (fault, expected) in error.0.iter().zip(expected) {
-        assert!(fault.contains(expected), "{expected}: {:#?}", error.0);
+    for (line, expected) in error.0.iter().zip(expected) {
+        assert!(line.contains(expected), "{expected}: {:#?}", error.0);
         assert!(error.to_string().contains(expected), "the whole text has them all");
     }
 }

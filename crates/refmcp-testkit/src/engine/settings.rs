@@ -60,7 +60,7 @@ fn set(config: &mut EngineConfig, name: &str, value: &str) -> Result<(), String>
 }
 
 fn json_value<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    serde_json::from_str(text).map_err(|fault| fault.to_string())
+    serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
 impl Endpoint for TestEngine {

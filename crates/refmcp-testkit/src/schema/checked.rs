@@ -62,10 +62,10 @@ impl<E: Endpoint> Checked<E> {
             self.faults.push(format!("there is no schema of {revision} to check {message} against"));
             return;
         };
-        if let Err(fault) =
+        if let Err(error) =
             schema.check(Direction::FromServer, message, asked.map(|(_, method)| method.as_str()))
         {
-            self.faults.push(fault);
+            self.faults.push(error);
         }
         if is_answer && let Some(id) = message.get("id") {
             // Refusals of a second use leave the first one open.
@@ -89,7 +89,7 @@ impl<E: Endpoint> Endpoint for Checked<E> {
         for text in &texts {
             match serde_json::from_str(text) {
                 Ok(message) => self.check(&message),
-                Err(fault) => self.faults.push(format!("{fault} in {text}")),
+                Err(error) => self.faults.push(format!("{error} in {text}")),
             }
         }
         texts

@@ -85,7 +85,7 @@ fn members(object: Value) -> JsonObject {
 }
 
 fn params<T: DeserializeOwned>(call: &Dispatch) -> Result<T, RpcError> {
-    serde_json::from_str(&call.params).map_err(|fault| RpcError::invalid_params(format!("params: {fault}")))
+    serde_json::from_str(&call.params).map_err(|error| RpcError::invalid_params(format!("params: {error}")))
 }
 
 fn tool_params(call: &Dispatch) -> Result<(String, JsonObject), RpcError> {

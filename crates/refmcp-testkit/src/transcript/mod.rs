@@ -104,7 +104,7 @@ pub fn run_folder(folder: &Path, server_info: &Value, start: Start<'_>) -> Resul
 }
 
 fn run_file(path: &Path, server_info: &Value, update: bool, start: Start<'_>) -> Result<usize, String> {
-    let text = fs::read_to_string(path).map_err(|fault| format!("{}: {fault}", path.display()))?;
+    let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let file = File::parse(&text).map_err(|why| format!("{name}:{why}"))?;
     let runs = run::run(&file, server_info, start);
@@ -114,7 +114,7 @@ fn run_file(path: &Path, server_info: &Value, update: bool, start: Start<'_>) ->
     }
     if update {
         let updated = update::updated(&file, &runs);
-        fs::write(path, updated).map_err(|fault| format!("{}: {fault}", path.display()))?;
+        fs::write(path, updated).map_err(|error| format!("{}: {error}", path.display()))?;
         let broken: Vec<String> = runs.iter().filter_map(|run| run.beyond_update(&file, &name)).collect();
         return if broken.is_empty() { Ok(runs.len()) } else { Err(broken.join("\n")) };
     }
@@ -122,7 +122,7 @@ fn run_file(path: &Path, server_info: &Value, update: bool, start: Start<'_>) ->
 }
 
 fn transcripts(folder: &Path) -> Result<Vec<PathBuf>, String> {
-    let entries = fs::read_dir(folder).map_err(|fault| format!("{}: {fault}", folder.display()))?;
+    let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut paths: Vec<PathBuf> =
         paths.filter(|path| path.extension().is_some_and(|end| end == "txt")).collect();

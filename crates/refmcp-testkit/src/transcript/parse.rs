@@ -125,7 +125,7 @@ impl Conversation {
         match name {
             "revisions" => self.revisions = value.parse()?,
             "capabilities" => {
-                self.capabilities = serde_json::from_str(value).map_err(|fault| fault.to_string())?;
+                self.capabilities = serde_json::from_str(value).map_err(|error| error.to_string())?;
             }
             _ => drop(self.settings.insert(name.to_owned(), value.to_owned())),
         }

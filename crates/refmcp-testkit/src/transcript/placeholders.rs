@@ -28,7 +28,7 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
         plain = plain.replace(&format!("{name},"), &format!("\"{name}\":{{}},"));
         plain = plain.replace(&format!("{name}}}"), &format!("\"{name}\":{{}}}}"));
     }
-    serde_json::from_str(&plain).map_err(|fault| format!("{fault} in {plain}"))
+    serde_json::from_str(&plain).map_err(|error| format!("{error} in {plain}"))
 }
 
 impl Context {

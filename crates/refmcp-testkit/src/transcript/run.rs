@@ -142,7 +142,7 @@ fn messages(endpoint: &mut dyn Endpoint) -> Result<Vec<Value>, String> {
         if text.contains('\n') {
             return Err(format!("a message with a line break: {text:?}"));
         }
-        let mut message = serde_json::from_str(&text).map_err(|fault| format!("{fault} in {text:?}"))?;
+        let mut message = serde_json::from_str(&text).map_err(|error| format!("{error} in {text:?}"))?;
         match &mut message {
             Value::Array(items) => items.iter_mut().for_each(drop_version),
             single => drop_version(single),

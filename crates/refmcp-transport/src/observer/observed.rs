@@ -265,9 +265,9 @@ impl ObservedConnection {
     fn message(&self, stream: Option<StreamId>, direction: Direction, bytes: &[u8], event_id: Option<&str>) {
         self.tell(stream, |observer, context| match &decode(bytes, &NO_LIMITS) {
             Ok(decoded) => observer.message(context, &MessageEvent { direction, bytes, decoded, event_id }),
-            Err(fault) => {
+            Err(error) => {
                 observer
-                    .invalid_input(context, &InvalidInput { direction, bytes, why: &fault.error.message });
+                    .invalid_input(context, &InvalidInput { direction, bytes, why: &error.error.message });
             }
         });
     }

@@ -30,9 +30,9 @@ pub(crate) fn split_words(line: &str) -> Result<Vec<String>, UsageError> {
                         word.push_str(json);
                         rest = text.get(json.len()..).unwrap_or_default().chars();
                     }
-                    Err(fault) if word.ends_with(":=") => {
+                    Err(error) if word.ends_with(":=") => {
                         let key = word.trim_end_matches(":=");
-                        return Err(usage!("{key}: is no JSON: {fault}"));
+                        return Err(usage!("{key}: is no JSON: {error}"));
                     }
                     _ => {
                         not_json += 1;

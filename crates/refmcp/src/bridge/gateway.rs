@@ -196,7 +196,7 @@ impl Gateway {
         let session = call.connection_session();
         let peer = call.session().map(|_| call.peer());
         let upstream = self.upstream(session, peer.is_some());
-        let client = self.client(&upstream, session, peer).await.map_err(|fault| own_error(&fault))?;
+        let client = self.client(&upstream, session, peer).await.map_err(|error| own_error(&error))?;
         let facts = client.server();
         let is_stateless = facts.rules().lifecycle == Lifecycle::PerRequest;
         if is_stateless && upstream.record(&call)? {
@@ -219,7 +219,7 @@ impl Gateway {
                 return Err(ServerRequestError::Pending.into());
             }
             let Some(done) = running.run(&call).await else { continue };
-            let result = done.map_err(|fault| error_of(fault, &call, &facts))?;
+            let result = done.map_err(|error| error_of(error, &call, &facts))?;
             if upstream.record(&call)? {
                 upstream.subscriptions.mark_applied().await;
             }
@@ -260,8 +260,8 @@ impl Forward for Gateway {
         upstream.subscriptions.set(session.number(), filter.clone());
         tokio::spawn(async move {
             // Ending a subscription starts no server.
-            if !ends && let Err(fault) = gateway.client(&upstream, &session, None).await {
-                tracing::warn!("no changes are heard of: {fault}");
+            if !ends && let Err(error) = gateway.client(&upstream, &session, None).await {
+                tracing::warn!("no changes are heard of: {error}");
             }
             upstream.subscriptions.apply().await;
         });
@@ -304,15 +304,15 @@ fn outcome(result: Box<RawValue>, call: &Call, facts: &ServerFacts) -> Result<Ha
         return Ok(HandlerOutcome::Raw(result));
     }
     let read = upgrade::result(call.method(), result.get());
-    let unreadable = |fault| {
-        own_error(&format!("the server's result of {} makes no sense: {fault}", call.method().name()))
+    let unreadable = |error| {
+        own_error(&format!("the server's result of {} makes no sense: {error}", call.method().name()))
     };
     Ok(HandlerOutcome::Done(Box::new(read.map_err(unreadable)?)))
 }
 
 /// The error of the server, by the code of the client's revision; or ours about the server.
-fn error_of(fault: Error, call: &Call, facts: &ServerFacts) -> RpcError {
-    let mut error = match fault {
+fn error_of(error: Error, call: &Call, facts: &ServerFacts) -> RpcError {
+    let mut error = match error {
         Error::Call(RequestError::Rpc(error) | RequestError::Refused(error)) => error,
         other => return own_error(&other),
     };
@@ -327,6 +327,6 @@ fn error_of(fault: Error, call: &Call, facts: &ServerFacts) -> RpcError {
     error
 }
 
-pub(super) fn own_error(fault: &dyn std::fmt::Display) -> RpcError {
-    RpcError::internal(format!("refmcp bridge: {fault}"))
+pub(super) fn own_error(error: &dyn std::fmt::Display) -> RpcError {
+    RpcError::internal(format!("refmcp bridge: {error}"))
 }

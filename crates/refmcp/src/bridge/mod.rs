@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::args::{BridgeListenOptions, UrlTransport, UsageError, usage};
-use crate::command::client::{LastLines, fault};
+use crate::command::client::{LastLines, exit_error};
 use crate::command::reachable::{OPEN_BRIDGE, authority, listen, outgoing_address, warn_if_open};
 use crate::ui::output::announce;
 use gateway::Gateway;
@@ -46,7 +46,7 @@ pub(crate) async fn serve_listener(
     let (listener, at) = front.bind().await?;
     let gateway = Gateway::new(target, false);
     let client = tokio::select! {
-        opened = gateway.open(None) => opened.map_err(|why| fault::of_connecting(&why, last_lines))?,
+        opened = gateway.open(None) => opened.map_err(|why| exit_error::of_connecting(&why, last_lines))?,
         () = stop.cancelled() => return Ok(()),
     };
     let endpoint = Endpoint::builder(gateway.server(&client.server())?).options(options).build();
@@ -74,7 +74,7 @@ impl Front<'_> {
             UrlTransport::WebSocket => EndpointPath::websocket_only(path),
             UrlTransport::Sse => EndpointPath::http_sse_only(path),
         };
-        path.map_err(|fault| usage!("--from {}: {fault}", self.url))
+        path.map_err(|error| usage!("--from {}: {error}", self.url))
     }
 
     fn host(&self) -> &str {

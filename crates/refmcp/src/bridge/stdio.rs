@@ -23,7 +23,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::gateway::{Gateway, MAX_MESSAGE_SIZE, Target, own_error};
 use crate::args::{ExitError, ExitReason};
-use crate::command::client::{LastLines, fault};
+use crate::command::client::{LastLines, exit_error};
 
 /// How long calls may go on once the bridge is told to stop, and how long the client may take to read the last message.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
@@ -57,7 +57,7 @@ pub(crate) async fn serve_stdio(
         Ok(client) => client,
         Err(why) => {
             turn_away(&mut writer, &observed, &first, &why).await;
-            return Err(fault::of_connecting(&why, last_lines));
+            return Err(exit_error::of_connecting(&why, last_lines));
         }
     };
     let server = gateway.server(&client.server())?;

@@ -55,8 +55,8 @@ pub(crate) async fn run(
 
 fn read_baseline(file: &Path) -> Result<Baseline> {
     let text = std::fs::read_to_string(file)
-        .map_err(|fault| UsageError::new(format!("cannot read {}: {fault}", file.display())))?;
-    Ok(Baseline::parse(&text).map_err(|fault| UsageError::new(format!("{}: {fault}", file.display())))?)
+        .map_err(|error| UsageError::new(format!("cannot read {}: {error}", file.display())))?;
+    Ok(Baseline::parse(&text).map_err(|error| UsageError::new(format!("{}: {error}", file.display())))?)
 }
 
 /// Only what the specification demands makes a check fail; the rest is told.

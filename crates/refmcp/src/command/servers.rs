@@ -22,13 +22,13 @@ pub(crate) fn run(options: &ServersOptions) -> Result<ExitReason> {
         Some(file) => config::check_exists(file).map(|()| vec![config::read(file)])?,
         None => config::usual_files().iter().map(|file| config::read_all(&[file])).collect(),
     };
-    let (trust, fault) = match StateFolder::from_env().and_then(|folder| Trust::load(&folder)) {
+    let (trust, error) = match StateFolder::from_env().and_then(|folder| Trust::load(&folder)) {
         Ok(trust) => (trust, None),
-        Err(fault) => (Trust::default(), Some(fault)),
+        Err(error) => (Trust::default(), Some(error)),
     };
     let listing = ServerListing::new(&files, &trust);
-    if let Some(fault) = fault {
-        let why = one_line(&format!("{fault:#}")).into_owned();
+    if let Some(error) = error {
+        let why = one_line(&format!("{error:#}")).into_owned();
         print_aside(&format!("refmcp: what may be started is not known: {why}\n"));
     }
     show(options.output, &listing, || {

@@ -215,8 +215,8 @@ mod tests {
             (change(Some("c"), None, Some(&file), &[]), "names a server \"c\""),
             (change(None, None, Some(&folder.path().join("none")), &["run"]), "cannot find"),
         ] {
-            let fault = format!("{:#}", subject(change).unwrap_err());
-            assert!(fault.contains(hint), "{fault}");
+            let error = format!("{:#}", subject(change).unwrap_err());
+            assert!(error.contains(hint), "{error}");
         }
     }
 

@@ -88,7 +88,7 @@ fn parse_any(text: &str, source: &Path) -> (Servers, bool) {
         }
         Ok(Some(_)) => found.problems.push(wrong("it is no object".to_owned())),
         Ok(None) => found.problems.push(wrong("it is empty".to_owned())),
-        Err(fault) => found.problems.push(Problem::error(source, format!("is not valid JSON: {fault}"))),
+        Err(error) => found.problems.push(Problem::error(source, format!("is not valid JSON: {error}"))),
     }
     (found, false)
 }
@@ -166,11 +166,11 @@ fn read_inputs(found: &mut Servers, source: &Path, value: Value) {
 
 /// The text of a regular file that not every user can write.
 pub(super) fn text_of(path: &Path) -> Result<String, Problem> {
-    let cannot = |fault: io::Error| match fault.kind() {
+    let cannot = |error: io::Error| match error.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::FileTooLarge => {
-            Problem::error(path, format!("is {fault}"))
+            Problem::error(path, format!("is {error}"))
         }
-        _ => Problem::error(path, format!("cannot be read: {fault}")),
+        _ => Problem::error(path, format!("cannot be read: {error}")),
     };
     let file = open_regular(path).map_err(cannot)?;
     if is_writable_by_all(&file.metadata().map_err(cannot)?) {

@@ -248,7 +248,7 @@ fn resolved(text: &str) -> Result<Vec<String>, String> {
         _ => Err("not at a terminal".to_owned()),
     };
     let entry =
-        servers.resolve(servers.get("one").unwrap(), &ask, &env).map_err(|fault| fault.to_string())?;
+        servers.resolve(servers.get("one").unwrap(), &ask, &env).map_err(|error| error.to_string())?;
     match entry.launch {
         Launch::Command { args, .. } => Ok(args),
         other => panic!("{other:?}"),

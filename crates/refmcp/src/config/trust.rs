@@ -16,7 +16,7 @@ pub(crate) fn resolve_unasked(known: &Servers, entry: &ServerEntry) -> Result<Se
     let ask = |input: &Input| Err(format!("{} is asked for only when it is started", input.id));
     known
         .resolve(entry, &ask, &|variable| std::env::var(variable).ok())
-        .map_err(|fault| usage!("{}: {fault}", entry.name))
+        .map_err(|error| usage!("{}: {error}", entry.name))
 }
 
 impl ServerEntry {

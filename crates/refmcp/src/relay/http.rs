@@ -89,14 +89,14 @@ pub(super) async fn run(
 ) -> Result<ExitReason> {
     let listen = &options.listen;
     let mut signals = Signals::new()?;
-    let refused = |fault: &dyn std::error::Error| UsageError::new(fault.to_string());
+    let refused = |error: &dyn std::error::Error| UsageError::new(error.to_string());
     let mut settings = HttpSettings::default();
     for file in &options.cacert {
         settings.ca_certificates.extend(read_certificates(file).map_err(UsageError::new)?);
     }
-    let address = Address::http(url.as_str()).map_err(|fault| refused(&fault))?;
+    let address = Address::http(url.as_str()).map_err(|error| refused(&error))?;
     let relay = Arc::new(HttpRelay {
-        host: Some(HeaderValue::from_str(url.authority()).map_err(|fault| refused(&fault))?),
+        host: Some(HeaderValue::from_str(url.authority()).map_err(|error| refused(&error))?),
         name: address.to_string(),
         dialer: Dialer::http1(address, settings),
         hosts: listen.allow_host.clone(),
@@ -166,8 +166,8 @@ async fn accept(listener: TcpListener, relay: Arc<HttpRelay>) {
                     drop(place);
                 });
             }
-            Err(fault) => {
-                tracing::warn!(%fault, "no connection can be accepted now");
+            Err(error) => {
+                tracing::warn!(%error, "no connection can be accepted now");
                 sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
@@ -176,8 +176,8 @@ async fn accept(listener: TcpListener, relay: Arc<HttpRelay>) {
 
 impl HttpRelay {
     async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr) {
-        if let Err(fault) = stream.set_nodelay(true) {
-            tracing::debug!(%fault, "TCP_NODELAY");
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "TCP_NODELAY");
         }
         let (observer, name) = (self.observer.clone(), self.name.clone());
         let connection = Arc::new(Connection {
@@ -198,12 +198,12 @@ impl HttpRelay {
         builder.preserve_header_case(true).auto_date_header(false);
         let served = builder.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
         let (observed, tunnel) = (&connection.observed, connection.tunnel.lock().await.take());
-        if let Some(Err(fault)) = async { Some(tunnel?.await) }.await {
-            tracing::warn!(%fault, "a connection was not passed on");
+        if let Some(Err(error)) = async { Some(tunnel?.await) }.await {
+            tracing::warn!(%error, "a connection was not passed on");
         }
         match served {
             Ok(()) => observed.closed(&format_args!("{peer} closed it")),
-            Err(fault) => observed.closed(&format_args!("{peer}: {fault}")),
+            Err(error) => observed.closed(&format_args!("{peer}: {error}")),
         }
     }
 }
@@ -269,9 +269,9 @@ impl Connection {
                     return Ok(response);
                 }
                 // The server may have closed an idle connection just now. A request that never left is sent over another.
-                Err(mut fault) => match fault.take_message() {
+                Err(mut error) => match error.take_message() {
                     Some(unsent) if is_known => request = unsent,
-                    _ => return Err(format!("{}: {}", self.relay.name, fault.into_error())),
+                    _ => return Err(format!("{}: {}", self.relay.name, error.into_error())),
                 },
             }
         }
@@ -326,22 +326,22 @@ impl Connection {
         mut tap: Tap,
     ) -> Result<(Bytes, Planned), String> {
         let body =
-            Limited::new(body, MAX_MESSAGE).collect().await.map_err(|fault| fault.to_string())?.to_bytes();
+            Limited::new(body, MAX_MESSAGE).collect().await.map_err(|error| error.to_string())?.to_bytes();
         tap.feed(&body);
         let channel = self.relay.requests.fetch_add(1, Ordering::Relaxed);
         Ok((body.clone(), Planned::new(faults, channel, head, &body)))
     }
 
     async fn connect(&self) -> Result<SendRequest<RequestBody>, String> {
-        let stream = self.relay.dialer.open().await.map_err(|fault| fault.to_string())?;
+        let stream = self.relay.dialer.open().await.map_err(|error| error.to_string())?;
         let mut builder = http1::Builder::new();
         builder.preserve_header_case(true);
         let (sender, connection) =
-            builder.handshake(TokioIo::new(stream)).await.map_err(|fault| fault.to_string())?;
+            builder.handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
         tokio::spawn(async move {
             // The error shows up in the response as well.
-            if let Err(fault) = connection.with_upgrades().await {
-                tracing::debug!(%fault, "a connection to the server ended");
+            if let Err(error) = connection.with_upgrades().await {
+                tracing::debug!(%error, "a connection to the server ended");
             }
         });
         Ok(sender)
@@ -352,7 +352,7 @@ impl Connection {
 async fn tunnel(client: OnUpgrade, server: OnUpgrade, observed: Observed) {
     let (client, server) = match tokio::try_join!(client, server) {
         Ok(both) => both,
-        Err(fault) => return observed.stream_failed(&fault),
+        Err(error) => return observed.stream_failed(&error),
     };
     let (from_client, to_client) = tokio::io::split(TokioIo::new(client));
     let (from_server, to_server) = tokio::io::split(TokioIo::new(server));

@@ -73,15 +73,15 @@ async fn pass<U: Future<Output = ()>>(
         let bytes = match read {
             Ok(count @ 1..) => buffer.get(..count).unwrap_or_default(),
             Ok(0) => break,
-            Err(fault) => return tracing::debug!(%fault, "a side is gone"),
+            Err(error) => return tracing::debug!(%error, "a side is gone"),
         };
         seen(bytes);
         let written = async { output.write_all(bytes).await.and(output.flush().await) };
-        if let Err(fault) = written.await {
-            return tracing::debug!(%fault, "a side no longer reads");
+        if let Err(error) = written.await {
+            return tracing::debug!(%error, "a side no longer reads");
         }
     }
-    if let Err(fault) = output.shutdown().await {
-        tracing::debug!(%fault, "a side was gone before the end");
+    if let Err(error) = output.shutdown().await {
+        tracing::debug!(%error, "a side was gone before the end");
     }
 }

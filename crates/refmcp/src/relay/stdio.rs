@@ -72,7 +72,7 @@ pub(super) async fn run(
             status = child.wait() => status,
             () = cut.cancelled() => match child.kill().await {
                 Ok(()) => child.wait().await,
-                Err(fault) => Err(fault),
+                Err(error) => Err(error),
             },
         };
         exited.cancel();
@@ -95,7 +95,7 @@ fn start(words: &[String], name: &str) -> Result<Child> {
     #[cfg(unix)]
     command.process_group(0);
     let cannot =
-        |fault| ExitError::new(ExitReason::Unreachable, format!("{name}: it cannot be started: {fault}"));
+        |error| ExitError::new(ExitReason::Unreachable, format!("{name}: it cannot be started: {error}"));
     Ok(command.spawn().map_err(cannot)?)
 }
 
@@ -124,8 +124,8 @@ fn release_standard_streams() {
     let Ok(nothing) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") else { return };
     let released =
         [is_pipe(stdin()).then(|| dup2_stdin(&nothing)), is_pipe(stdout()).then(|| dup2_stdout(&nothing))];
-    for fault in released.into_iter().flatten().filter_map(Result::err) {
-        tracing::debug!(%fault, "a standard stream stays open");
+    for error in released.into_iter().flatten().filter_map(Result::err) {
+        tracing::debug!(%error, "a standard stream stays open");
     }
 }
 
@@ -164,8 +164,8 @@ mod signals {
             for (mut received, sent) in self.0 {
                 tasks.spawn(async move {
                     while received.recv().await.is_some() {
-                        if let Err(fault) = kill_process(process, sent) {
-                            tracing::debug!(%fault, "a signal was not passed on");
+                        if let Err(error) = kill_process(process, sent) {
+                            tracing::debug!(%error, "a signal was not passed on");
                         }
                     }
                 });

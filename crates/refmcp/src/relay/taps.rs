@@ -71,8 +71,8 @@ impl Tap {
                 let mut items = Vec::new();
                 let fed = decoder.feed(bytes, &mut items);
                 items.iter().for_each(|item| observed.sse_item(*direction, item));
-                if let Err(fault) = fed {
-                    observed.not_a_message(*direction, &[], &fault);
+                if let Err(error) = fed {
+                    observed.not_a_message(*direction, &[], &error);
                     *content = Content::Unseen;
                 }
             }

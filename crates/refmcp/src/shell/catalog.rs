@@ -46,8 +46,8 @@ async fn listed<T: Listable>(client: &Client, has: bool) -> Vec<T> {
     if !has {
         return Vec::new();
     }
-    client.pages().all().await.unwrap_or_else(|fault| {
-        tracing::debug!("{}: {} is not known: {fault}", client.name(), T::METHOD.name());
+    client.pages().all().await.unwrap_or_else(|error| {
+        tracing::debug!("{}: {} is not known: {error}", client.name(), T::METHOD.name());
         Vec::new()
     })
 }
@@ -59,8 +59,8 @@ async fn models(client: &Client, has: bool) -> Vec<String> {
     }
     match client.raw("models/list", JsonObject::new()).read_as::<ModelList>().await {
         Ok(list) => list.models.into_iter().map(|model| model.name).collect(),
-        Err(fault) => {
-            tracing::debug!("{}: models/list is not known: {fault}", client.name());
+        Err(error) => {
+            tracing::debug!("{}: models/list is not known: {error}", client.name());
             Vec::new()
         }
     }

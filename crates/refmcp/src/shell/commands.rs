@@ -194,7 +194,7 @@ pub(super) fn parse(line: &str) -> Result<Option<Command>, UsageError> {
     match Command::try_parse_from(words) {
         Ok(command) => Ok(Some(command)),
         Err(shown) if !shown.use_stderr() => Ok(Some(Command::Help(shown.to_string()))),
-        Err(fault) => Err(explained(&fault)),
+        Err(error) => Err(explained(&error)),
     }
 }
 
@@ -267,8 +267,8 @@ pub(super) fn without_values(line: &str) -> Option<String> {
 }
 
 /// What clap has found, on one line: what is wrong, a tip, and how the command is written.
-fn explained(fault: &clap::Error) -> UsageError {
-    let text = fault.to_string();
+fn explained(error: &clap::Error) -> UsageError {
+    let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let paragraphs =
         text.split("\n\n").map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -409,8 +409,8 @@ mod tests {
             ("help list tools", "help takes one name"),
             ("draw points:=[[0, 1] label=x", "points: is no JSON: expected `,` or `]`"),
         ] {
-            let fault = parse(line).unwrap_err().to_string();
-            assert!(fault.contains(hint), "{line}: {fault}");
+            let error = parse(line).unwrap_err().to_string();
+            assert!(error.contains(hint), "{line}: {error}");
         }
     }
 
@@ -428,8 +428,8 @@ mod tests {
         }
         for (line, hint) in [("./server", "after `--`"), ("h:80", "write http://h:80"), ("--", "is missing")]
         {
-            let fault = target(&words(line)).unwrap_err().to_string();
-            assert!(fault.contains(hint), "{line}: {fault}");
+            let error = target(&words(line)).unwrap_err().to_string();
+            assert!(error.contains(hint), "{line}: {error}");
         }
     }
 

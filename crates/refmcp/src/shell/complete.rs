@@ -69,8 +69,8 @@ pub(super) async fn values(ask: &Ask, registry: &ServerRegistry) -> Vec<String> 
     let context = ask.context.iter().cloned().collect();
     match server.client().complete(&ask.of, &argument, &context).await {
         Ok(result) => result.completion.values,
-        Err(fault) => {
-            tracing::debug!("{} completes nothing: {fault}", ask.server);
+        Err(error) => {
+            tracing::debug!("{} completes nothing: {error}", ask.server);
             Vec::new()
         }
     }

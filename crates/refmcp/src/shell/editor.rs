@@ -141,7 +141,7 @@ fn understood(read: rustyline::Result<String>) -> Typed {
         Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => Typed::Interrupted,
         Err(ReadlineError::Eof) => Typed::End,
         // What was typed at is gone, or never could be typed at.
-        Err(fault) => Typed::Fault(fault.to_string()),
+        Err(error) => Typed::Fault(error.to_string()),
     }
 }
 
@@ -154,7 +154,7 @@ fn read_plain() -> Typed {
             return Typed::Fault(format!("a line of more than {MAX_LINE} bytes"));
         }
         Ok(_) => {}
-        Err(fault) => return Typed::Fault(fault.to_string()),
+        Err(error) => return Typed::Fault(error.to_string()),
     }
     match String::from_utf8(bytes) {
         Ok(line) => Typed::Line(line.trim_end_matches(['\n', '\r']).to_owned()),

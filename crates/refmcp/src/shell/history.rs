@@ -32,8 +32,8 @@ impl History {
     pub(super) fn load(mask_arguments: bool) -> Self {
         match StateFolder::from_env() {
             Ok(folder) => Self { lines: read(&folder), folder: Some(folder), mask_arguments },
-            Err(fault) => {
-                tracing::debug!("what is typed is not kept: {fault:#}");
+            Err(error) => {
+                tracing::debug!("what is typed is not kept: {error:#}");
                 Self { mask_arguments, ..Self::default() }
             }
         }
@@ -66,9 +66,9 @@ impl History {
         push(&mut self.lines, line);
         let Some(folder) = self.folder.as_ref().filter(|_| line.len() <= MAX_LINE_BYTES) else { return };
         let Some(line) = self.harmless(line) else { return };
-        if let Err(fault) = keep(folder, &line) {
+        if let Err(error) = keep(folder, &line) {
             // Once is enough: what was typed before does not come back, and the rest works without.
-            tracing::warn!("what is typed is not kept: {fault:#}");
+            tracing::warn!("what is typed is not kept: {error:#}");
             self.folder = None;
         }
     }
@@ -109,8 +109,8 @@ fn without_secrets(line: &str) -> Option<String> {
 }
 
 fn read(folder: &StateFolder) -> VecDeque<String> {
-    let content = folder.read(FILE).unwrap_or_else(|fault| {
-        tracing::warn!("what was typed before is lost: {fault:#}");
+    let content = folder.read(FILE).unwrap_or_else(|error| {
+        tracing::warn!("what was typed before is lost: {error:#}");
         None
     });
     let content = String::from_utf8_lossy(&content.unwrap_or_default()).into_owned();

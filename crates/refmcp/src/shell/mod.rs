@@ -25,7 +25,7 @@ use refmcp_client::RpcError;
 use tokio::runtime::Handle;
 
 use crate::args::{ExitError, ExitReason, OutputFormat, SharedOptions, Target, UsageError};
-use crate::command::client::{Person, Servers, fault, warn_once};
+use crate::command::client::{Person, Servers, exit_error, warn_once};
 use crate::config::usual_files;
 use crate::logging;
 use crate::signals::{Signal, Signals};
@@ -57,14 +57,14 @@ pub(crate) async fn run(targets: &[Target], shared: &SharedOptions) -> Result<Ex
         signal = signals.next() => Err(signal),
     };
     let ended = match connected {
-        Err(signal) => Err(fault::stopped(signal)),
+        Err(signal) => Err(exit_error::stopped(signal)),
         Ok(Ok(())) => Box::pin(converse(&mut shell, &mut signals)).await,
         // Where no server was named, the person can still say which one it should be.
-        Ok(Err(fault)) if targets.is_empty() && io::stdin().is_terminal() => {
-            complain(shared, &format!("{fault:#}; to connect: connect TARGET"), ExitReason::of(&fault), None);
+        Ok(Err(error)) if targets.is_empty() && io::stdin().is_terminal() => {
+            complain(shared, &format!("{error:#}; to connect: connect TARGET"), ExitReason::of(&error), None);
             Box::pin(converse(&mut shell, &mut signals)).await
         }
-        Ok(Err(fault)) => Err(fault),
+        Ok(Err(error)) => Err(error),
     };
     shell.close().await;
     shell.notices.shown().await;
@@ -90,9 +90,9 @@ fn configured(shared: &SharedOptions, person: &Person, wanted: bool) -> Result<V
     let servers = Servers::new(shared, person)?;
     let known = match if wanted { servers.known(None) } else { servers.read_files() } {
         Ok(known) => known,
-        Err(fault) if wanted => return Err(fault),
-        Err(fault) => {
-            tracing::debug!("what configuration files name is not known: {fault:#}");
+        Err(error) if wanted => return Err(error),
+        Err(error) => {
+            tracing::debug!("what configuration files name is not known: {error:#}");
             return Ok(Vec::new());
         }
     };
@@ -122,16 +122,16 @@ async fn connect_all(shell: &Shell, targets: &[Target]) -> Result<()> {
     let attempts = targets.iter().map(|target| async {
         let name = shell.registry.add(target);
         let connected = shell.connect(&name, target).await;
-        connected.map_err(|fault| (name, fault))
+        connected.map_err(|error| (name, error))
     });
     let faults: Vec<_> =
         futures_util::future::join_all(attempts).await.into_iter().filter_map(Result::err).collect();
-    for (name, fault) in &faults {
-        complain(&shell.shared, &format!("{name}: {fault:#}"), ExitReason::of(fault), rpc_of(fault));
+    for (name, error) in &faults {
+        complain(&shell.shared, &format!("{name}: {error:#}"), ExitReason::of(error), rpc_of(error));
     }
     match faults.last() {
-        Some((_, fault)) if shell.registry.connected().is_empty() => {
-            Err(ExitError::new(ExitReason::of(fault), "no server could be connected").into())
+        Some((_, error)) if shell.registry.connected().is_empty() => {
+            Err(ExitError::new(ExitReason::of(error), "no server could be connected").into())
         }
         _ => Ok(()),
     }
@@ -164,7 +164,7 @@ async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason
                 () = &mut reader_left => return Ok(if is_typed { ExitReason::Done } else { failure }),
                 // The line editor handles ctrl-c itself.
                 signal = signals.next() => if !is_typed || signal != Signal::Interrupt {
-                    return Err(fault::stopped(signal));
+                    return Err(exit_error::stopped(signal));
                 },
             }
         };
@@ -191,17 +191,17 @@ async fn converse(shell: &mut Shell, signals: &mut Signals) -> Result<ExitReason
                 done = Box::pin(shell.run(command)) => done,
                 signal = signals.next() => match signal {
                     Signal::Interrupt if is_typed => Err(ExitError::new(ExitReason::Failed, "cancelled").into()),
-                    _ => return Err(fault::stopped(signal)),
+                    _ => return Err(exit_error::stopped(signal)),
                 },
             },
-            Err(fault) => Err(fault.into()),
+            Err(error) => Err(error.into()),
         };
         match done {
             Ok(ExitReason::Done) => {}
             Ok(reason) => failure = reason,
-            Err(fault) => {
-                failure = ExitReason::of(&fault);
-                complain(&shell.shared, &format!("{fault:#}"), failure, rpc_of(&fault));
+            Err(error) => {
+                failure = ExitReason::of(&error);
+                complain(&shell.shared, &format!("{error:#}"), failure, rpc_of(&error));
             }
         }
     }

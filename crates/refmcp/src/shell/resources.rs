@@ -114,11 +114,11 @@ impl Shell {
             let name = variable.name.clone();
             match self.person.ask(move |terminal| ask_for(terminal, &name, &offered)).await {
                 Some(Ok(value)) => drop(known.insert(variable.name.clone(), value)),
-                Some(Err(fault)) => return Err(UsageError::new(fault.to_string()).into()),
+                Some(Err(error)) => return Err(UsageError::new(error.to_string()).into()),
                 None => return Err(usage!("{}= is missing", variable.name).into()),
             }
         }
-        expand(&template.uri_template, &known).map_err(|fault| UsageError::new(fault.to_string()).into())
+        expand(&template.uri_template, &known).map_err(|error| UsageError::new(error.to_string()).into())
     }
 
     /// Lets a server tell of the changes of a resource.

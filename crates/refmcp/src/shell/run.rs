@@ -23,7 +23,7 @@ use crate::command::auth;
 use crate::command::client::extra_methods::ExtraMethods;
 use crate::command::client::output::{Printer, write};
 use crate::command::client::watch::{PING_TIMEOUT, answers};
-use crate::command::client::{Person, Session, call, fault, list, models, requests, root};
+use crate::command::client::{Person, Session, call, exit_error, list, models, requests, root};
 use crate::ui::progress::Bars;
 use crate::ui::redact::masked;
 use crate::ui::render::table::Table;
@@ -56,10 +56,10 @@ impl Shell {
         let bars = self.bars.of_server(name, move |text| notices.say(text));
         let session = match Box::pin(Session::open(target, &self.shared, &self.person, &bars)).await {
             Ok(session) => session,
-            Err(fault) => {
-                let fault = auth::hinted(fault, Some(target));
-                self.registry.set(name, ServerState::Failed(one_line(&format!("{fault:#}")).into_owned()));
-                return Err(fault);
+            Err(error) => {
+                let error = auth::hinted(error, Some(target));
+                self.registry.set(name, ServerState::Failed(one_line(&format!("{error:#}")).into_owned()));
+                return Err(error);
             }
         };
         let catalog: Arc<watch::Sender<Option<Arc<Catalog>>>> = Arc::default();
@@ -208,9 +208,9 @@ impl Shell {
             }
             match server.with_hint(list::list(&server.session, what, &[])).await {
                 // One that has no such list does not keep the others from being shown.
-                Err(fault) if several => {
-                    reason = ExitReason::of(&fault);
-                    self.notices.say(format!("[{}] {}\n", server.name, one_line(&format!("{fault:#}"))));
+                Err(error) if several => {
+                    reason = ExitReason::of(&error);
+                    self.notices.say(format!("[{}] {}\n", server.name, one_line(&format!("{error:#}"))));
                 }
                 done => match done? {
                     ExitReason::Done => {}
@@ -272,7 +272,7 @@ impl Shell {
         let roots: Vec<_> = paths.iter().map(|path| root(path)).collect();
         let shown: Vec<&str> = roots.iter().map(|root| root.uri.as_str()).collect();
         for server in self.registry.connected() {
-            server.client().set_roots(roots.clone()).map_err(|fault| fault::of_request(&fault))?;
+            server.client().set_roots(roots.clone()).map_err(|error| exit_error::of_request(&error))?;
             self.say(&server.name, &format!("may ask for {}", shown.join(", ")));
         }
         self.shared.roots = paths;
@@ -328,9 +328,9 @@ impl Shell {
         }
         let name = self.registry.add(&target);
         let connected = self.connect(&name, &target).await;
-        if let Err(fault) = &connected
+        if let Err(error) = &connected
             && matches!(target, Target::Named(_))
-            && ExitReason::of(fault) == ExitReason::Usage
+            && ExitReason::of(error) == ExitReason::Usage
         {
             // There is no such server, or it may not be started: nothing that a session could have.
             self.registry.remove(&name);

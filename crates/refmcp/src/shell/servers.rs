@@ -12,7 +12,7 @@ use super::catalog::{Catalog, Catalogs};
 use crate::args::{Target, UsageError, usage};
 use crate::command::auth;
 use crate::command::client::watch::is_stateless;
-use crate::command::client::{Session, fault};
+use crate::command::client::{Session, exit_error};
 use crate::ui::suggest::choices;
 
 /// How long to wait for what a server catalogs to be known.
@@ -62,7 +62,7 @@ impl Connected {
         &self,
         work: impl Future<Output = anyhow::Result<T>>,
     ) -> anyhow::Result<T> {
-        work.await.map_err(|fault| auth::hinted(fault, Some(&self.target)))
+        work.await.map_err(|error| auth::hinted(error, Some(&self.target)))
     }
 
     /// The same for one request.
@@ -70,7 +70,7 @@ impl Connected {
         &self,
         request: impl IntoFuture<Output = Result<T, refmcp_client::Error>>,
     ) -> anyhow::Result<T> {
-        let asked = async { request.await.map_err(|fault| fault::of_request(&fault)) };
+        let asked = async { request.await.map_err(|error| exit_error::of_request(&error)) };
         self.with_hint(asked).await
     }
 
@@ -356,11 +356,11 @@ mod tests {
         let names: Vec<String> = (0..3).map(|_| registry.add(&target)).collect();
         assert_eq!(names, ["refmcp", "refmcp-2", "refmcp-3"]);
         assert!(registry.connected().is_empty());
-        let fault = registry.named("refmcp-2").err().unwrap().to_string();
-        assert!(fault.contains("not connected: connecting; to connect: connect refmcp-2"), "{fault}");
-        let fault = registry.chosen(None).err().unwrap().to_string();
-        assert!(fault.contains("to connect again: connect refmcp or connect refmcp-2"), "{fault}");
-        let fault = registry.named("x").err().unwrap().to_string();
-        assert!(fault.contains("refmcp, refmcp-2, refmcp-3"), "{fault}");
+        let error = registry.named("refmcp-2").err().unwrap().to_string();
+        assert!(error.contains("not connected: connecting; to connect: connect refmcp-2"), "{error}");
+        let error = registry.chosen(None).err().unwrap().to_string();
+        assert!(error.contains("to connect again: connect refmcp or connect refmcp-2"), "{error}");
+        let error = registry.named("x").err().unwrap().to_string();
+        assert!(error.contains("refmcp, refmcp-2, refmcp-3"), "{error}");
     }
 }

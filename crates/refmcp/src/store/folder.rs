@@ -36,8 +36,8 @@ impl FolderLock {
         match self.file.try_lock() {
             Ok(()) => Ok(true),
             Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(fault)) => {
-                Err(fault).with_context(|| format!("cannot lock {}", self.path.display()))
+            Err(TryLockError::Error(error)) => {
+                Err(error).with_context(|| format!("cannot lock {}", self.path.display()))
             }
         }
     }
@@ -119,10 +119,10 @@ impl StateFolder {
         getrandom::fill(&mut random).map_err(io::Error::other).context("no random numbers")?;
         let beside = self.file(&format!(".{name}.{:016x}", u64::from_le_bytes(random)));
         let written = write_new(&beside, content).and_then(|()| fs::rename(&beside, &path));
-        if let Err(fault) = written {
+        if let Err(error) = written {
             // What was begun is of no use, and may not even be there.
             let _ = fs::remove_file(&beside);
-            return Err(fault).with_context(|| format!("cannot write {}", path.display()));
+            return Err(error).with_context(|| format!("cannot write {}", path.display()));
         }
         Ok(())
     }
@@ -169,9 +169,9 @@ pub(crate) fn append_private(path: &Path) -> io::Result<File> {
             path.parent().is_some_and(|folder| [Path::new("/dev"), Path::new("/dev/fd")].contains(&folder));
         let no_link = if is_system { OFlags::empty() } else { OFlags::NOFOLLOW };
         options.custom_flags((OFlags::NONBLOCK | no_link).bits().cast_signed());
-        let file = options.open(path).map_err(|fault| match rustix::io::Errno::from_io_error(&fault) {
+        let file = options.open(path).map_err(|error| match rustix::io::Errno::from_io_error(&error) {
             Some(rustix::io::Errno::LOOP) => io::Error::other("it is a link; name the file itself"),
-            _ => fault,
+            _ => error,
         })?;
         let stat = fstat(&file)?;
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
@@ -195,8 +195,8 @@ fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
 pub(super) fn read_bounded(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match File::open(path).and_then(|file| read_open(&file)) {
         Ok(content) => Ok(Some(content)),
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(fault) => Err(fault),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -265,8 +265,8 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         let folder = StateFolder::at(temporary.path());
         let held = folder.lock().unwrap();
-        let fault = folder.lock_within(Duration::from_millis(20)).unwrap_err().to_string();
-        assert!(fault.contains("another process has kept"), "{fault}");
+        let error = folder.lock_within(Duration::from_millis(20)).unwrap_err().to_string();
+        assert!(error.contains("another process has kept"), "{error}");
         drop(held);
         folder.lock_within(Duration::ZERO).unwrap();
     }
@@ -277,7 +277,7 @@ mod tests {
         let in_the_way = temporary.path().join("file");
         fs::write(&in_the_way, "").unwrap();
         let folder = StateFolder::at(&in_the_way);
-        let fault = format!("{:#}", folder.replace("a", b"").unwrap_err());
-        assert!(fault.contains("file"), "{fault}");
+        let error = format!("{:#}", folder.replace("a", b"").unwrap_err());
+        assert!(error.contains("file"), "{error}");
     }
 }

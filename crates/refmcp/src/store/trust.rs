@@ -403,8 +403,8 @@ mod tests {
         let path = temporary.path().join(FILE);
         for damaged in ["", "{", "[]", "{\"servers\":[{\"decision\":\"maybe\"}]}"] {
             fs::write(&path, damaged).unwrap();
-            let fault = format!("{:#}", Trust::load(&folder).unwrap_err());
-            assert!(fault.contains("is damaged"), "{fault}");
+            let error = format!("{:#}", Trust::load(&folder).unwrap_err());
+            assert!(error.contains("is damaged"), "{error}");
             assert!(decide(&folder, tool("read"), Decision::Allowed).is_err());
             assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
         }

@@ -18,7 +18,7 @@ pub(crate) fn open_url(page: &Url) -> io::Result<()> {
     std::thread::Builder::new().name("browser".to_owned()).spawn(move || match opener.wait() {
         Ok(status) if status.success() => {}
         Ok(status) => tracing::warn!(%status, "the page was not opened"),
-        Err(fault) => tracing::warn!(%fault, "it is not known whether the page was opened"),
+        Err(error) => tracing::warn!(%error, "it is not known whether the page was opened"),
     })?;
     Ok(())
 }

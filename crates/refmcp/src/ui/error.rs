@@ -9,10 +9,10 @@ use crate::ui::redact::{masked, masked_json};
 use crate::ui::text::multi_line;
 
 /// Says on stderr what went wrong.
-pub(crate) fn report(fault: &anyhow::Error, as_json: bool) {
-    let message = message(fault);
+pub(crate) fn report(error: &anyhow::Error, as_json: bool) {
+    let message = message(error);
     if as_json {
-        print_json_aside(&format!("{}\n", document(&message, ExitReason::of(fault), rpc_of(fault))));
+        print_json_aside(&format!("{}\n", document(&message, ExitReason::of(error), rpc_of(error))));
     } else {
         // An error may quote what a server said.
         print_aside(&format!("refmcp: {}\n", multi_line(&masked(&message))));
@@ -20,8 +20,8 @@ pub(crate) fn report(fault: &anyhow::Error, as_json: bool) {
 }
 
 /// What went wrong and why. A cause that is part of what was said before it is not said again.
-fn message(fault: &anyhow::Error) -> String {
-    let causes = fault.chain().map(ToString::to_string);
+fn message(error: &anyhow::Error) -> String {
+    let causes = error.chain().map(ToString::to_string);
     causes.fold(String::new(), |said, cause| match said.as_str() {
         "" => cause,
         text if text.ends_with(&cause) => said,
@@ -30,13 +30,13 @@ fn message(fault: &anyhow::Error) -> String {
 }
 
 /// The error that the server answered with, if that is what went wrong.
-pub(crate) fn rpc_of(fault: &anyhow::Error) -> Option<&RpcError> {
-    fault.chain().find_map(|cause| cause.downcast_ref::<ExitError>()?.rpc.as_deref())
+pub(crate) fn rpc_of(error: &anyhow::Error) -> Option<&RpcError> {
+    error.chain().find_map(|cause| cause.downcast_ref::<ExitError>()?.rpc.as_deref())
 }
 
 /// The same error in other words.
-pub(crate) fn reworded(fault: &anyhow::Error, what: String) -> anyhow::Error {
-    ExitError::new(ExitReason::of(fault), what).answered(rpc_of(fault)).into()
+pub(crate) fn reworded(error: &anyhow::Error, what: String) -> anyhow::Error {
+    ExitError::new(ExitReason::of(error), what).answered(rpc_of(error)).into()
 }
 
 /// An error as JSON, on one line: what went wrong, why in one word, the exit code that says the same, and the server's
@@ -58,9 +58,9 @@ mod tests {
 
     #[test]
     fn a_cause_is_said_once() {
-        let fault = anyhow!("no such file").context("cannot open x: no such file").context("outer");
-        assert_eq!(message(&fault), "outer: cannot open x: no such file");
-        let fault = Err::<(), _>(anyhow!("inner")).context("outer").unwrap_err();
-        assert_eq!(message(&fault), "outer: inner");
+        let error = anyhow!("no such file").context("cannot open x: no such file").context("outer");
+        assert_eq!(message(&error), "outer: cannot open x: no such file");
+        let error = Err::<(), _>(anyhow!("inner")).context("outer").unwrap_err();
+        assert_eq!(message(&error), "outer: inner");
     }
 }

@@ -47,8 +47,8 @@ pub(crate) fn show_list<T: Serialize>(
 
 /// Writes where clients are served. A closed standard output only loses that; they are served all the same.
 pub(crate) fn announce(banner: &str) {
-    if let Err(fault) = print(banner.as_bytes()) {
-        tracing::debug!(%fault, "the banner was not read");
+    if let Err(error) = print(banner.as_bytes()) {
+        tracing::debug!(%error, "the banner was not read");
     }
 }
 
@@ -112,7 +112,7 @@ async fn pipe_broken() {
 
 fn write_wanted(output: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     match output.write_all(bytes).and_then(|()| output.flush()) {
-        Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
             READER_LEFT.notify_one();
             Ok(())
         }

@@ -64,8 +64,8 @@ impl Bars {
         if self.all.is_hidden() {
             return None;
         }
-        if let Err(fault) = self.all.clear() {
-            tracing::debug!(%fault, "a bar stays where it is");
+        if let Err(error) = self.all.clear() {
+            tracing::debug!(%error, "a bar stays where it is");
         }
         self.all.set_draw_target(ProgressDrawTarget::hidden());
         Some(Hidden { all: self.all.clone() })

@@ -111,9 +111,9 @@ fn a_hint_does_not_hide_the_error_of_the_server() {
         let _ = stream.write_all((head + body).as_bytes());
     });
     let ended = User::new().run(&["info", "-o", "json", &format!("http://{address}/x/")]);
-    let fault: serde_json::Value = serde_json::from_str(&ended.err).unwrap_or_else(|_| panic!("{ended:?}"));
-    assert_eq!(fault["error"]["rpc"]["code"], -32009, "{fault}");
-    assert!(fault["error"]["message"].as_str().unwrap().contains("nothing is at /x/: try"), "{fault}");
+    let error: serde_json::Value = serde_json::from_str(&ended.err).unwrap_or_else(|_| panic!("{ended:?}"));
+    assert_eq!(error["error"]["rpc"]["code"], -32009, "{error}");
+    assert!(error["error"]["message"].as_str().unwrap().contains("nothing is at /x/: try"), "{error}");
 }
 
 /// Reads a whole request: a connection that is closed with unread bytes is reset, and the response may be lost.

@@ -107,8 +107,8 @@ async fn several_servers() -> Done {
         ("there".to_owned(), Arc::new(StreamableHttp::new("http://127.0.0.1:3000/mcp")?)),
     ];
     let clients = Clients::connect(servers, |_| Client::builder("my-app", "1.0")).await;
-    for (name, fault) in clients.failed() {
-        eprintln!("{name}: {fault}");
+    for (name, error) in clients.failed() {
+        eprintln!("{name}: {error}");
     }
     for tool in clients.list::<Tool>().await.items {
         println!("{}", tool.prefixed(&tool.item.name));

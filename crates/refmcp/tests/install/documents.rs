@@ -6,7 +6,7 @@ use super::{REFMCP, User};
 
 fn document(user: &User, words: &[&str]) -> Value {
     let out = user.done(words);
-    serde_json::from_str(&out).unwrap_or_else(|fault| panic!("{words:?}: {fault}: {out}"))
+    serde_json::from_str(&out).unwrap_or_else(|error| panic!("{words:?}: {error}: {out}"))
 }
 
 #[test]
@@ -56,8 +56,8 @@ fn a_refusal_is_one_document_on_stderr() {
         (&["install", "emacs", "-o", "json"], "usage"),
     ] {
         let came = user.run(words);
-        let fault: Value = serde_json::from_str(&came.err).unwrap_or_else(|_| panic!("{came:?}"));
-        assert_eq!((came.code, fault["error"]["reason"].as_str()), (1, Some(reason)), "{came:?}");
+        let error: Value = serde_json::from_str(&came.err).unwrap_or_else(|_| panic!("{came:?}"));
+        assert_eq!((came.code, error["error"]["reason"].as_str()), (1, Some(reason)), "{came:?}");
         assert_eq!(came.out, "");
     }
 }

@@ -30,7 +30,7 @@ impl Default for Scenario {
 
 /// A value of the model, from its JSON.
 pub fn made<T: DeserializeOwned>(json: Value) -> Result<T, ErrorData> {
-    serde_json::from_value(json).map_err(|fault| ErrorData::internal_error(fault.to_string(), None))
+    serde_json::from_value(json).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
 /// Whether the request belongs to no session.

@@ -54,8 +54,8 @@ fn text(words: &str) -> CallToolResponse {
     CallToolResult::success(vec![ContentBlock::text(words)]).into()
 }
 
-fn lost(fault: ServiceError) -> ErrorData {
-    ErrorData::internal_error(fault.to_string(), None)
+fn lost(error: ServiceError) -> ErrorData {
+    ErrorData::internal_error(error.to_string(), None)
 }
 
 async fn count(context: &RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
@@ -82,7 +82,7 @@ fn question(method: &str, params: Value) -> Result<CallToolResponse, ErrorData> 
 }
 
 fn as_value(answer: impl Serialize) -> Result<Value, ErrorData> {
-    serde_json::to_value(answer).map_err(|fault| ErrorData::internal_error(fault.to_string(), None))
+    serde_json::to_value(answer).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
 async fn ask(

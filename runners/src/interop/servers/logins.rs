@@ -92,8 +92,8 @@ pub(in crate::interop) fn run(paths: &Paths) -> Result<Tally> {
             }
             let took = shell::duration(begin.elapsed());
             println!("our login      server {name} {transport:<14} {} steps  ({took})", report.passed);
-            for fault in &report.faults {
-                println!("{} our login: {name} {transport}: {fault}", shell::red("FAILED"));
+            for error in &report.faults {
+                println!("{} our login: {name} {transport}: {error}", shell::red("FAILED"));
             }
             tally += Tally { passed: report.passed, failed: report.faults.len() };
         }
@@ -165,9 +165,9 @@ impl LoginRun<'_> {
             }
             command.env("REFMCP_LOG", "trace").env("BROWSER", self.script("browser.py"));
             let output = process::run(&mut command).with_context(|| step.name)?;
-            let fault = output.fault(step.exit, step.checks).or_else(|| output.fault(step.exit, SECRETS));
-            let fault = fault.or_else(|| leak(&output, &mut report.secrets));
-            ensure!(fault.is_none(), "{}: {}", step.name, fault.unwrap_or_default());
+            let error = output.fault(step.exit, step.checks).or_else(|| output.fault(step.exit, SECRETS));
+            let error = error.or_else(|| leak(&output, &mut report.secrets));
+            ensure!(error.is_none(), "{}: {}", step.name, error.unwrap_or_default());
             report.passed += 1;
         }
         Ok(())

@@ -48,8 +48,8 @@ pub(crate) fn run(build: &Build, names: &[&str]) -> Result<Tally> {
     let kept = paths.out.join("servers.md");
     fs::write(&kept, report::markdown(&sections))
         .with_context(|| format!("cannot write {}", kept.display()))?;
-    for fault in sections.iter().flat_map(Section::faults) {
-        println!("{} {fault}", shell::red("FAILED"));
+    for error in sections.iter().flat_map(Section::faults) {
+        println!("{} {error}", shell::red("FAILED"));
     }
     println!("{tally}; the tables are kept in {}", kept.display());
     Ok(tally)

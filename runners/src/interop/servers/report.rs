@@ -57,7 +57,7 @@ impl Section {
             Some(_) => None,
         };
         let faults = self.outcomes().filter_map(bad).chain(self.problems.iter().cloned());
-        faults.map(|fault| format!("{}: {fault}", self.title())).collect()
+        faults.map(|error| format!("{}: {error}", self.title())).collect()
     }
 
     pub(super) fn tally(&self) -> Tally {

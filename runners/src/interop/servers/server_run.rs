@@ -55,8 +55,8 @@ impl ServerRun {
             features: (self.endpoint.scenario)().iter().map(|feature| feature.name).collect(),
             ..Section::default()
         };
-        if let Err(fault) = self.fill(paths, &mut section) {
-            section.problems.push(format!("{fault:#}"));
+        if let Err(error) = self.fill(paths, &mut section) {
+            section.problems.push(format!("{error:#}"));
         }
         println!(
             "{:<14} {:<9} {}  ({})",
@@ -147,7 +147,7 @@ impl Target<'_> {
     fn agree(&self, era: &str, expected: Option<&str>) -> Outcome {
         let output = match process::run(&mut self.command(era, "json", &["info"])) {
             Ok(output) => output,
-            Err(fault) => return Outcome::Failed(format!("{fault:#}")),
+            Err(error) => return Outcome::Failed(format!("{error:#}")),
         };
         let agreed =
             output.document().ok().and_then(|info| Some(info.get("protocolVersion")?.as_str()?.to_owned()));
@@ -167,14 +167,14 @@ impl Target<'_> {
         for step in &feature.steps {
             let output = match self.run_step(step, revision) {
                 Ok(output) => output,
-                Err(fault) => return Outcome::Failed(format!("{}: {fault:#}", step.words.join(" "))),
+                Err(error) => return Outcome::Failed(format!("{}: {error:#}", step.words.join(" "))),
             };
             let exit = if step.watched.is_empty() { step.exit } else { output.exit.unwrap_or(step.exit) };
-            if let Some(fault) = output.fault(exit, step.checks) {
+            if let Some(error) = output.fault(exit, step.checks) {
                 let refused = !feature.is_in(index_of(revision)) && is_refused(&output, index_of(revision));
                 return match refused {
                     true => Outcome::Unsupported(output.reason()),
-                    false => Outcome::Failed(format!("{}: {fault}", step.words.join(" "))),
+                    false => Outcome::Failed(format!("{}: {error}", step.words.join(" "))),
                 };
             }
         }

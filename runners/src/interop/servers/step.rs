@@ -132,17 +132,17 @@ impl CommandOutput {
             Check::Is(document) => match (self.document(), parsed(document)) {
                 (Ok(found), Ok(wanted)) if found == wanted => None,
                 (Ok(found), Ok(wanted)) => Some(format!("{wanted} was expected, not {found}")),
-                (Err(fault), _) | (_, Err(fault)) => Some(fault),
+                (Err(error), _) | (_, Err(error)) => Some(error),
             },
             Check::At(pointer, value) => match (self.document(), parsed(value)) {
                 (Ok(found), Ok(wanted)) if found.pointer(pointer) == Some(&wanted) => None,
                 (Ok(found), Ok(wanted)) => Some(format!("{wanted} was expected at {pointer} of {found}")),
-                (Err(fault), _) | (_, Err(fault)) => Some(fault),
+                (Err(error), _) | (_, Err(error)) => Some(error),
             },
             Check::Names(pointer, names) => match self.document().map(|document| named(&document, pointer)) {
                 Ok(found) if found == *names => None,
                 Ok(found) => Some(format!("{names} were expected at {pointer}, not {found}")),
-                Err(fault) => Some(fault),
+                Err(error) => Some(error),
             },
             Check::Prints(text) if self.out == *text => None,
             Check::Prints(text) => expected(format!("{text:?} was expected")),
@@ -177,7 +177,7 @@ impl CommandOutput {
 }
 
 fn parsed(text: &str) -> Result<Value, String> {
-    serde_json::from_str(text).map_err(|fault| format!("{text:?} is no JSON document: {fault}"))
+    serde_json::from_str(text).map_err(|error| format!("{text:?} is no JSON document: {error}"))
 }
 
 fn named(document: &Value, pointer: &str) -> String {

@@ -84,8 +84,8 @@ impl GoodClients {
                 Transport::WebSocket => pipe::websocket(self.target, client.revision, caller).await,
                 Transport::Stdio => pipe::stdio(&self.program, client.revision, caller).await,
             };
-            if let Err(fault) = left {
-                self.ledger.failed(client.name, &fault);
+            if let Err(error) = left {
+                self.ledger.failed(client.name, &error);
             }
             tokio::time::sleep(random.millis(50..500)).await;
         }

@@ -66,7 +66,7 @@ impl MetadataSearch<'_> {
                 }
             }
             let response = self.io.fetch(request, &url, self.whose).await;
-            if response.as_ref().is_err_and(|fault| fault.kind() == FlowErrorKind::Fetch) {
+            if response.as_ref().is_err_and(|error| error.kind() == FlowErrorKind::Fetch) {
                 self.io.step(self.step(&url, "nothing came"));
             }
             let response = response?;
@@ -109,5 +109,5 @@ fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, String> {
         return Err("JSON that is not an object".to_owned());
     }
     serde_json::from_value(value)
-        .map_err(|fault| format!("JSON of another kind ({})", excerpt(&fault.to_string())))
+        .map_err(|error| format!("JSON of another kind ({})", excerpt(&error.to_string())))
 }

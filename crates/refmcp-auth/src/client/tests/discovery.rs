@@ -300,17 +300,17 @@ fn metadata_redirects_are_followed_once_on_the_same_origin() {
 
 #[test]
 fn a_fetch_error_ends_the_flow() {
-    for fault in
+    for error in
         [FetchError::TooLarge(1 << 20), FetchError::TimedOut, FetchError::Forbidden("private".into())]
     {
         for place in
             [PATH_METADATA, SERVER_METADATA, "https://as.example/register", "https://as.example/token"]
         {
             let mut servers = servers();
-            servers.fault(place, fault.clone());
+            servers.fault(place, error.clone());
             let error = servers.run(flow_request()).unwrap_err();
             assert_eq!(error.kind(), FlowErrorKind::Fetch);
-            assert_eq!(error.to_string(), format!("no response from {place}: {fault}"));
+            assert_eq!(error.to_string(), format!("no response from {place}: {error}"));
         }
     }
 }
@@ -323,9 +323,9 @@ fn broken_metadata_blames_its_publisher() {
         ("https://as.example/register", Blame::AuthorizationServer),
         ("https://as.example/token", Blame::AuthorizationServer),
     ] {
-        for fault in [FetchError::TooLarge(1 << 20), FetchError::Broken("no".into())] {
+        for error in [FetchError::TooLarge(1 << 20), FetchError::Broken("no".into())] {
             let mut servers = servers();
-            servers.fault(place, fault);
+            servers.fault(place, error);
             let error = servers.run(flow_request()).unwrap_err();
             assert_eq!(error.blame(), whose, "{error}");
             let of_issuer = error.advice().contains("authorization server's operator");

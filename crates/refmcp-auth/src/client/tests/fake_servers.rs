@@ -68,8 +68,8 @@ impl FakeServers {
         self.also(url, status, headers, body);
     }
 
-    pub(super) fn fault(&mut self, url: &str, fault: FetchError) {
-        self.pages.insert(url.to_owned(), [Err(fault)].into());
+    pub(super) fn fault(&mut self, url: &str, error: FetchError) {
+        self.pages.insert(url.to_owned(), [Err(error)].into());
     }
 
     pub(super) fn gone(&mut self, url: &str) {

@@ -45,7 +45,7 @@ impl Address {
     }
 
     fn parse(url: &str, (plain, secure): (&str, &str), names: &'static str) -> Result<Self, UrlError> {
-        let url = Url::parse(url).map_err(|fault| UrlError::NotAUrl(fault.to_string()))?;
+        let url = Url::parse(url).map_err(|error| UrlError::NotAUrl(error.to_string()))?;
         Self::check(url, (plain, secure), names)
     }
 
@@ -105,11 +105,11 @@ impl Address {
     pub(crate) fn join(&self, reference: &str) -> Result<Self, String> {
         // Without the query, which may hold a secret.
         let shown = || excerpt(reference.split('?').next().unwrap_or_default());
-        let url = self.url.join(reference).map_err(|fault| format!("{:?}: {fault}", shown()))?;
+        let url = self.url.join(reference).map_err(|error| format!("{:?}: {error}", shown()))?;
         if url.origin() != self.url.origin() {
             return Err(format!("{:?} is not at {}", shown(), self.url.origin().ascii_serialization()));
         }
-        Self::check(url, ("http", "https"), "http and https").map_err(|fault| fault.to_string())
+        Self::check(url, ("http", "https"), "http and https").map_err(|error| error.to_string())
     }
 
     pub(crate) fn target(&self) -> Result<RequestTarget, UrlError> {

@@ -55,7 +55,7 @@ impl Dialer {
     /// # Errors
     /// There is none; [`TransportError::Unreachable`] says why.
     pub async fn open(&self) -> Result<Box<dyn Io>, TransportError> {
-        let stream = self.dial().await.map_err(|fault| TransportError::Unreachable(fault.to_string()))?;
+        let stream = self.dial().await.map_err(|error| TransportError::Unreachable(error.to_string()))?;
         Ok(stream.io)
     }
 
@@ -90,15 +90,15 @@ impl Dialer {
             Some(resolve) => resolve(&host, port),
             None => tokio::net::lookup_host((host.as_str(), port)).await.map(Iterator::collect),
         }
-        .map_err(|fault| DialError::Unreachable(format!("{host} cannot be looked up: {fault}")))?;
+        .map_err(|error| DialError::Unreachable(format!("{host} cannot be looked up: {error}")))?;
         if let Some(policy) = &self.policy {
             // These very addresses are connected to: were the name looked up again, it could mean another one.
             addresses = policy.allowed(&host, addresses).map_err(DialError::Forbidden)?;
         }
         let tcp = connect_any(&addresses)
             .await
-            .map_err(|fault| DialError::Unreachable(format!("{}: {fault}", self.address.authority())))?;
-        tcp.set_nodelay(true).map_err(|fault| DialError::Unreachable(fault.to_string()))?;
+            .map_err(|error| DialError::Unreachable(format!("{}: {error}", self.address.authority())))?;
+        tcp.set_nodelay(true).map_err(|error| DialError::Unreachable(error.to_string()))?;
         // The address of this very connection counts, not what the name means by now.
         let scope =
             tcp.peer_addr().map_or(AddressScope::Reserved, |peer| AddressScope::of_address(peer.ip()));
@@ -118,7 +118,7 @@ impl Dialer {
         }
         let (extra, protocols) = (self.settings.ca_certificates.clone(), self.protocols);
         let made = tokio::task::spawn_blocking(move || tls::config(&extra, protocols)).await;
-        let made = made.unwrap_or_else(|fault| Err(fault.to_string()));
+        let made = made.unwrap_or_else(|error| Err(error.to_string()));
         self.tls.get_or_init(|| made).clone()
     }
 }
@@ -130,7 +130,7 @@ async fn connect_any(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     }
     let mut attempts = JoinSet::new();
     let mut waiting = addresses.iter().copied();
-    let mut fault = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    let mut error = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     loop {
         let next = waiting.next();
         let last = next.is_none();
@@ -147,9 +147,9 @@ async fn connect_any(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
         };
         match finished {
             Some(Ok(Ok(stream))) => return Ok(stream),
-            Some(Ok(Err(failed))) => fault = failed,
-            Some(Err(failed)) => fault = io::Error::other(failed),
-            None => return Err(fault),
+            Some(Ok(Err(failed))) => error = failed,
+            Some(Err(failed)) => error = io::Error::other(failed),
+            None => return Err(error),
         }
     }
 }

@@ -88,7 +88,7 @@ impl Pool {
                 Ok(response) => return Ok(response),
                 // An idle connection may have ended just now. A request that never left is sent over another.
                 Err(SendError { unsent: Some(unsent), .. }) if reused => request = *unsent,
-                Err(SendError { fault, .. }) => return Err(TransportError::Broken(describe(&fault))),
+                Err(SendError { error, .. }) => return Err(TransportError::Broken(describe(&error))),
             }
         }
     }
@@ -113,8 +113,8 @@ impl Pool {
 
     async fn connect(&self) -> Result<Connection, TransportError> {
         let stream =
-            self.dialer.dial().await.map_err(|fault| TransportError::Unreachable(fault.to_string()))?;
-        let unusable = |fault: hyper::Error| TransportError::Unreachable(describe(&fault));
+            self.dialer.dial().await.map_err(|error| TransportError::Unreachable(error.to_string()))?;
+        let unusable = |error: hyper::Error| TransportError::Unreachable(describe(&error));
         self.known_http1.store(!stream.is_http2, Ordering::Relaxed);
         if !stream.is_http2 {
             let connection = Http1Connection::handshake(stream, &http1::Builder::new()).await;
@@ -129,8 +129,8 @@ impl Pool {
         let (sender, driver) = builder.handshake(TokioIo::new(stream.io)).await.map_err(unusable)?;
         let task = tokio::spawn(async move {
             // The error shows up in the responses as well.
-            if let Err(fault) = driver.await {
-                tracing::debug!(%fault, "a connection ended");
+            if let Err(error) = driver.await {
+                tracing::debug!(%error, "a connection ended");
             }
         });
         // A connection that is replaced lives until its last request is answered.

@@ -29,14 +29,14 @@ const MAX_RESERVED: usize = 1 << 20;
 
 /// A request that was not answered; with the request if it never left.
 pub(crate) struct SendError {
-    pub(crate) fault: hyper::Error,
+    pub(crate) error: hyper::Error,
     pub(crate) unsent: Option<Box<Request<Full<Bytes>>>>,
 }
 
 impl From<TrySendError<Request<Full<Bytes>>>> for SendError {
     fn from(mut error: TrySendError<Request<Full<Bytes>>>) -> Self {
         let unsent = error.take_message().map(Box::new);
-        Self { fault: error.into_error(), unsent }
+        Self { error: error.into_error(), unsent }
     }
 }
 
@@ -91,8 +91,8 @@ pub(crate) struct Http2Connection {
 impl Http2Connection {
     /// Sends a request and waits for the head of the response.
     pub(crate) async fn send(mut self, request: Request<Full<Bytes>>) -> Result<HttpResponse, SendError> {
-        if let Err(fault) = self.sender.ready().await {
-            return Err(SendError { fault, unsent: Some(Box::new(request)) });
+        if let Err(error) = self.sender.ready().await {
+            return Err(SendError { error, unsent: Some(Box::new(request)) });
         }
         Ok(HttpResponse::new(self.sender.try_send_request(request).await?, self.scope, None))
     }
@@ -104,8 +104,8 @@ fn drive(connection: &mut Option<Connection>, cx: &mut Context<'_>) {
         && let Poll::Ready(ended) = Pin::new(driven).poll(cx)
     {
         // The error shows up in the response or its body as well.
-        if let Err(fault) = ended {
-            tracing::debug!(%fault, "a connection ended");
+        if let Err(error) = ended {
+            tracing::debug!(%error, "a connection ended");
         }
         *connection = None;
     }
@@ -210,9 +210,9 @@ impl Body {
                     // Trailers are not used.
                     Err(_) => continue,
                 },
-                Poll::Ready(Some(Err(fault))) => {
+                Poll::Ready(Some(Err(error))) => {
                     self.end.is_broken = true;
-                    return Poll::Ready(Err(describe(&fault)));
+                    return Poll::Ready(Err(describe(&error)));
                 }
                 Poll::Ready(None) => {
                     self.end.is_over = true;
@@ -291,16 +291,16 @@ impl Body {
 }
 
 /// The text of an error, with its sources.
-pub(crate) fn describe(fault: &dyn Error) -> String {
-    let mut text = fault.to_string();
-    let mut source = fault.source();
-    while let Some(fault) = source {
-        let more = fault.to_string();
+pub(crate) fn describe(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
         if !text.contains(&more) {
             text.push_str(": ");
             text.push_str(&more);
         }
-        source = fault.source();
+        source = error.source();
     }
     text
 }

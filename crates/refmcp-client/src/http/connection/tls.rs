@@ -31,8 +31,8 @@ static SYSTEM: OnceLock<Vec<CertificateDer<'static>>> = OnceLock::new();
 fn system_certificates() -> &'static [CertificateDer<'static>] {
     SYSTEM.get_or_init(|| {
         let found = rustls_native_certs::load_native_certs();
-        for fault in &found.errors {
-            tracing::warn!(%fault, "a certificate of the system cannot be read");
+        for error in &found.errors {
+            tracing::warn!(%error, "a certificate of the system cannot be read");
         }
         found.certs
     })
@@ -47,7 +47,7 @@ pub(crate) fn config(extra: &[Vec<u8>], protocols: &[&[u8]]) -> Result<Arc<Clien
     for certificate in &added {
         roots
             .add(certificate.clone())
-            .map_err(|fault| format!("a certificate that was given to be trusted is none: {fault}"))?;
+            .map_err(|error| format!("a certificate that was given to be trusted is none: {error}"))?;
     }
     if roots.is_empty() {
         return Err("there is no certificate to trust: the system has none and none was given".to_owned());
@@ -55,7 +55,7 @@ pub(crate) fn config(extra: &[Vec<u8>], protocols: &[&[u8]]) -> Result<Arc<Clien
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
-        .map_err(|fault| fault.to_string())?;
+        .map_err(|error| error.to_string())?;
     let mut config = if added.is_empty() {
         builder.with_root_certificates(roots).with_no_client_auth()
     } else {
@@ -73,12 +73,12 @@ pub(crate) async fn wrap(
     tcp: TcpStream,
 ) -> Result<TlsStream<TcpStream>, String> {
     let name = ServerName::try_from(host).map_err(|_| "no certificate can be for that host".to_owned())?;
-    TlsConnector::from(config).connect(name, tcp).await.map_err(|fault| explain(&fault))
+    TlsConnector::from(config).connect(name, tcp).await.map_err(|error| explain(&error))
 }
 
 /// What went wrong, and what to change.
-fn explain(fault: &io::Error) -> String {
-    let cause = fault.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
+fn explain(error: &io::Error) -> String {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
     match cause {
         Some(Error::InvalidMessage(_)) => "TLS: the server does not speak TLS at this port".to_owned(),
         Some(Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
@@ -87,7 +87,7 @@ fn explain(fault: &io::Error) -> String {
         Some(Error::InvalidCertificate(CertificateError::Other(why))) if is_authority_in_place(why) => {
             "TLS: the server's certificate is its own authority, and not trusted here".to_owned()
         }
-        _ => format!("TLS: {fault}"),
+        _ => format!("TLS: {error}"),
     }
 }
 
@@ -105,10 +105,10 @@ fn is_authority_in_place(why: &OtherError) -> bool {
 pub fn read_certificates(file: &Path) -> Result<Vec<Vec<u8>>, String> {
     let shown = file.display();
     let pem = open_regular(file).and_then(|file| read_limited(file, MAX_FILE_BYTES));
-    let pem = pem.map_err(|fault| format!("{shown} cannot be read: {fault}"))?;
+    let pem = pem.map_err(|error| format!("{shown} cannot be read: {error}"))?;
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
     let certificates =
-        certificates.map_err(|fault| format!("{shown} has no certificates in PEM: {fault}"))?;
+        certificates.map_err(|error| format!("{shown} has no certificates in PEM: {error}"))?;
     if certificates.is_empty() {
         let what = "expected a file with -----BEGIN CERTIFICATE-----";
         return Err(format!("{shown} has no certificate in it: {what}"));
@@ -131,7 +131,7 @@ impl AddedOrRooted {
         provider: Arc<CryptoProvider>,
     ) -> Result<Self, String> {
         let rooted = WebPkiServerVerifier::builder_with_provider(roots.into(), provider.clone()).build();
-        Ok(Self { rooted: rooted.map_err(|fault| fault.to_string())?, added, provider })
+        Ok(Self { rooted: rooted.map_err(|error| error.to_string())?, added, provider })
     }
 }
 

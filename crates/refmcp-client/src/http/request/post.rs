@@ -91,7 +91,7 @@ impl PostedRequest<'_> {
                     .body
                     .whole(requester.max_message_size)
                     .await
-                    .map_err(|fault| self.body_error(fault))?;
+                    .map_err(|error| self.body_error(error))?;
                 response.observed.received(&body);
                 // Freed before the message is handed on: its receiver may send the next request at once.
                 response.body.finish();
@@ -108,8 +108,8 @@ impl PostedRequest<'_> {
         if alone { Ok(()) } else { self.requester.join_session(headers, self.session.as_ref()) }
     }
 
-    fn body_error(&self, fault: BodyError) -> TransportError {
-        match fault {
+    fn body_error(&self, error: BodyError) -> TransportError {
+        match error {
             BodyError::TooLong => too_long(self.requester.max_message_size),
             BodyError::Broken(why) => TransportError::Broken(why),
         }
@@ -182,11 +182,11 @@ impl PostedRequest<'_> {
             let request = requester.get(requester.observed(self.exchange), headers);
             let response = match requester.request(request).await {
                 Ok(response) => response,
-                Err(TransportError::Broken(fault) | TransportError::Unreachable(fault)) => {
-                    why = fault;
+                Err(TransportError::Broken(error) | TransportError::Unreachable(error)) => {
+                    why = error;
                     continue;
                 }
-                Err(fault) => return Err(fault),
+                Err(error) => return Err(error),
             };
             if response.status == StatusCode::OK
                 && ContentType::from_headers(&response.headers) == ContentType::EventStream
@@ -200,13 +200,13 @@ impl PostedRequest<'_> {
             }
             let may_pass =
                 response.status.is_server_error() || response.status == StatusCode::TOO_MANY_REQUESTS;
-            let fault = failed(requester, response, self.session.as_ref()).await;
-            match fault {
-                _ if may_pass => why = fault.to_string(),
-                TransportError::SessionLost | TransportError::Unauthorized { .. } => return Err(fault),
+            let error = failed(requester, response, self.session.as_ref()).await;
+            match error {
+                _ if may_pass => why = error.to_string(),
+                TransportError::SessionLost | TransportError::Unauthorized { .. } => return Err(error),
                 // The stream was refused, not the request.
                 _ => {
-                    return Err(TransportError::Broken(format!("{why}, and it cannot be resumed: {fault}")));
+                    return Err(TransportError::Broken(format!("{why}, and it cannot be resumed: {error}")));
                 }
             }
         }

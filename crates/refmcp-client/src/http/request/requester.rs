@@ -221,7 +221,7 @@ impl HttpRequester {
             let location = response.headers.get(header::LOCATION).and_then(|value| value.to_str().ok());
             let next = location.ok_or_else(|| "it has no location".to_owned());
             let next = next.and_then(|location| self.address.join(location));
-            let next = next.and_then(|address| address.target().map_err(|fault| fault.to_string()));
+            let next = next.and_then(|address| address.target().map_err(|error| error.to_string()));
             let next = next.map_err(|why| refused(&why))?;
             response.discard().await;
             response = self.send_once(patience, request, &next, headers(&next)?).await?;

@@ -25,8 +25,8 @@ pub(crate) async fn keep_open(requester: Arc<HttpRequester>, rules: &'static Rul
                 if response.status == StatusCode::OK
                     && ContentType::from_headers(&response.headers) == ContentType::EventStream =>
             {
-                if let Err(fault) = check_encoding(&response.headers) {
-                    return requester.sink.ignored_input(&fault.to_string());
+                if let Err(error) = check_encoding(&response.headers) {
+                    return requester.sink.ignored_input(&error.to_string());
                 }
                 position.opened();
                 was_open = true;
@@ -65,10 +65,10 @@ pub(crate) async fn keep_open(requester: Arc<HttpRequester>, rules: &'static Rul
                 }
             }
             // Requests report it; the server broke no rule.
-            Err(fault) if fault.needs_authorization() => {
-                return tracing::debug!(%fault, "there is no GET stream");
+            Err(error) if error.needs_authorization() => {
+                return tracing::debug!(%error, "there is no GET stream");
             }
-            Err(fault) => return requester.sink.ignored_input(&fault.to_string()),
+            Err(error) => return requester.sink.ignored_input(&error.to_string()),
         }
         tokio::time::sleep(position.delay()).await;
         position.attempt();

@@ -97,8 +97,8 @@ impl Broken {
     where
         T: Send + 'static,
     {
-        let fault = Err(TokenStoreError::new(format!("cannot {task}: the file makes no sense")));
-        Box::pin(std::future::ready(if self.0 == task { fault } else { Ok(works) }))
+        let error = Err(TokenStoreError::new(format!("cannot {task}: the file makes no sense")));
+        Box::pin(std::future::ready(if self.0 == task { error } else { Ok(works) }))
     }
 }
 

@@ -153,8 +153,8 @@ impl ResourceServer {
         let endpoint = issuer.introspection_endpoint(&**fetch, self.now()).await;
         let endpoint = endpoint.ok_or_else(|| undecided("it has no introspection endpoint".to_owned()))?;
         let request = introspection.request(&endpoint, token.reveal());
-        let request = request.map_err(|fault| undecided(fault.to_string()))?;
-        let response = fetch.fetch(request).await.map_err(|fault| undecided(fault.to_string()))?;
+        let request = request.map_err(|error| undecided(error.to_string()))?;
+        let response = fetch.fetch(request).await.map_err(|error| undecided(error.to_string()))?;
         introspection.read(&response, &self.validation(issuer), self.now()).map_err(|denied| match denied {
             AccessError::Undecided => undecided(match response.status() {
                 status @ StatusCode::UNAUTHORIZED => format!("it does not take our id and secret: {status}"),

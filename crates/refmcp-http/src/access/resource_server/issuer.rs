@@ -68,9 +68,9 @@ impl Issuer {
             // The missing key may be being fetched.
             let permit = self.fetching.clone().lock_owned().await;
             if should()
-                && let Err(fault) = self.start_fetch(fetch, permit, now).await
+                && let Err(error) = self.start_fetch(fetch, permit, now).await
             {
-                tracing::error!(%fault, "fetching keys failed");
+                tracing::error!(%error, "fetching keys failed");
             }
         }
         let keys = self.known.lock().keys.known(now);
@@ -101,8 +101,8 @@ impl Issuer {
             Ok(body) => body,
             Err(why) => return tracing::warn!(issuer = self.name, why, "keys cannot be fetched"),
         };
-        if let Err(fault) = self.known.lock().keys.take(&body, now) {
-            tracing::warn!(issuer = self.name, %fault, "keys cannot be read");
+        if let Err(error) = self.known.lock().keys.take(&body, now) {
+            tracing::warn!(issuer = self.name, %error, "keys cannot be read");
         }
     }
 
@@ -135,8 +135,8 @@ impl Issuer {
         for url in uri::server_metadata(&issuer) {
             let response = match fetch.fetch(request(url.as_str()).ok()?).await {
                 Ok(response) => response,
-                Err(fault) => {
-                    tracing::warn!(issuer = self.name, %fault, "metadata cannot be fetched");
+                Err(error) => {
+                    tracing::warn!(issuer = self.name, %error, "metadata cannot be fetched");
                     continue;
                 }
             };
@@ -147,7 +147,7 @@ impl Issuer {
                     known.fetched = now;
                     return known.metadata.clone();
                 }
-                Err(fault) => tracing::warn!(issuer = self.name, %fault, "metadata cannot be used"),
+                Err(error) => tracing::warn!(issuer = self.name, %error, "metadata cannot be used"),
             }
         }
         // Stale metadata is better than none.
@@ -160,8 +160,8 @@ fn request(url: &str) -> Result<Request<Bytes>, axum::http::Error> {
 }
 
 async fn get(fetch: &dyn Fetch, url: &str) -> Result<Bytes, String> {
-    let request = request(url).map_err(|fault| fault.to_string())?;
-    let response = fetch.fetch(request).await.map_err(|fault| fault.to_string())?;
+    let request = request(url).map_err(|error| error.to_string())?;
+    let response = fetch.fetch(request).await.map_err(|error| error.to_string())?;
     if !response.status().is_success() {
         return Err(format!("status {}", response.status().as_u16()));
     }

@@ -155,10 +155,10 @@ impl ResourceServer {
                 let known = self.settings.issuers.iter().find(|issuer| issuer.name == iss);
                 known.ok_or_else(|| TokenError::Issuer.into())
             }
-            Err(fault) => {
+            Err(error) => {
                 let first =
                     self.settings.issuers.first().filter(|_| self.settings.options.introspection.is_some());
-                first.ok_or_else(|| TokenError::from(fault).into())
+                first.ok_or_else(|| TokenError::from(error).into())
             }
         }
     }

@@ -135,7 +135,7 @@ impl Reply {
     pub(crate) async fn json(self) -> Value {
         assert_eq!(self.header("content-type"), Some("application/json"), "{}", self.status);
         let text = self.text().await;
-        serde_json::from_str(&text).unwrap_or_else(|fault| panic!("{fault}: {text}"))
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
     }
 
     /// What comes next in a stream of events; `None` at its proper end.

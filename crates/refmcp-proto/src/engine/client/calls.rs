@@ -222,8 +222,8 @@ impl ClientEngine {
     fn input_required(&mut self, now: Timestamp, id: CallId, text: &str) {
         let result: InputRequiredResult = match serde_json::from_str(text) {
             Ok(result) => result,
-            Err(fault) => {
-                let what = format!("its request for input: {}", without_place(&fault));
+            Err(error) => {
+                let what = format!("its request for input: {}", without_place(&error));
                 let expected = "send input requests of elicitation, sampling or roots";
                 self.report(&rule::MRTR_03, what.clone(), expected);
                 return self.finish(id, Err(CallError::Protocol(what)));

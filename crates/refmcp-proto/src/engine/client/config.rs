@@ -183,7 +183,7 @@ mod tests {
                 (name, count)
             );
         }
-        let fault = "newest".parse::<VersionPolicy>().unwrap_err().to_string();
-        assert!(fault.contains("2026-07-28"), "{fault}");
+        let error = "newest".parse::<VersionPolicy>().unwrap_err().to_string();
+        assert!(error.contains("2026-07-28"), "{error}");
     }
 }

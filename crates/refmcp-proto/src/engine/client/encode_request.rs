@@ -171,7 +171,7 @@ mod tests {
         let mut out = Vec::new();
         request.encode_request(&mut out, revision.rules(), &fixed_meta(&config, revision.rules()));
         serde_json::from_slice(&out)
-            .unwrap_or_else(|fault| panic!("{fault}: {}", String::from_utf8_lossy(&out)))
+            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&out)))
     }
 
     #[test]

@@ -234,7 +234,7 @@ impl ClientEngine {
     pub(super) fn give_up(&mut self, why: OpenError) {
         let was_open = matches!(self.phase, Phase::Open(_));
         let error = match &why {
-            OpenError::Transport(fault) if was_open => CallError::Transport(fault.clone()),
+            OpenError::Transport(error) if was_open => CallError::Transport(error.clone()),
             why => CallError::NotOpen(why.clone()),
         };
         self.waiting.clear();
@@ -247,7 +247,7 @@ impl ClientEngine {
 
 fn discovered(text: &str) -> Result<(Vec<String>, ServerFacts), String> {
     let result: DiscoverResult = serde_json::from_str(text)
-        .map_err(|fault| format!("its answer to server/discover: {}", without_place(&fault)))?;
+        .map_err(|error| format!("its answer to server/discover: {}", without_place(&error)))?;
     let info = result.meta.and_then(|meta| meta.server_info).map(Arc::unwrap_or_clone);
     let server = ServerFacts {
         revision: Revision::LATEST,
@@ -262,7 +262,7 @@ fn discovered(text: &str) -> Result<(Vec<String>, ServerFacts), String> {
 
 fn initialized(text: &str) -> Result<(Vec<String>, ServerFacts), String> {
     let result: InitializeResult = serde_json::from_str(text)
-        .map_err(|fault| format!("its answer to initialize: {}", without_place(&fault)))?;
+        .map_err(|error| format!("its answer to initialize: {}", without_place(&error)))?;
     let versions = vec![result.protocol_version];
     let server = ServerFacts {
         revision: Revision::LATEST_SESSION,

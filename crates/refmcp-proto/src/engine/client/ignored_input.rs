@@ -102,11 +102,11 @@ impl ClientEngine {
     }
 
     /// Something came that is meant as a message and malformed.
-    pub(super) fn malformed(&mut self, now: Timestamp, fault: &str, line: &str) {
+    pub(super) fn malformed(&mut self, now: Timestamp, error: &str, line: &str) {
         if !is_meant_as_response(line) {
             return self.ignored_input(now, line);
         }
-        let what = format!("it sent an answer that cannot be read, {fault}: {}", excerpt(line));
+        let what = format!("it sent an answer that cannot be read, {error}: {}", excerpt(line));
         self.ignore(&rule::RPC_01, what.clone());
         let meant = id_in(line).map(ExchangeId).filter(|exchange| self.waits_for(*exchange));
         self.fail_waiting_request(now, meant, what);

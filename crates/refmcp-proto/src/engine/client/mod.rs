@@ -149,19 +149,19 @@ impl ClientEngine {
                 for message in messages {
                     match message {
                         Ok(message) => self.message(now, from, message),
-                        Err(fault) => self.not_a_message(now, from, &fault.to_string(), bytes),
+                        Err(error) => self.not_a_message(now, from, &error.to_string(), bytes),
                     }
                 }
             }
-            Err(fault) => self.not_a_message(now, from, &fault.to_string(), bytes),
+            Err(error) => self.not_a_message(now, from, &error.to_string(), bytes),
         }
     }
 
-    fn not_a_message(&mut self, now: Timestamp, from: Option<ExchangeId>, fault: &str, bytes: &[u8]) {
+    fn not_a_message(&mut self, now: Timestamp, from: Option<ExchangeId>, error: &str, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         match from {
-            Some(_) => self.unreadable(now, from, &format!("{fault}: {}", excerpt(&text))),
-            None => self.malformed(now, fault, &text),
+            Some(_) => self.unreadable(now, from, &format!("{error}: {}", excerpt(&text))),
+            None => self.malformed(now, error, &text),
         }
     }
 

@@ -99,7 +99,7 @@ pub(super) fn after_discover(
                 ),
             }
         }
-        AttemptOutcome::Wire(fault) => NextStep::GiveUp(fault.into()),
+        AttemptOutcome::Wire(error) => NextStep::GiveUp(error.into()),
         AttemptOutcome::TimedOut { after_millis } => match (way, older) {
             (TransportKind::Pipe, Some(older)) if !again => NextStep::Try(older),
             _ => NextStep::GiveUp(OpenError::TimedOut { after_millis }),
@@ -150,7 +150,7 @@ pub(super) fn after_initialize(
         {
             after_initialize(version_policy, asked, again, AttemptOutcome::Error(error))
         }
-        AttemptOutcome::Wire(fault) => NextStep::GiveUp(fault.into()),
+        AttemptOutcome::Wire(error) => NextStep::GiveUp(error.into()),
         AttemptOutcome::TimedOut { after_millis } => NextStep::GiveUp(OpenError::TimedOut { after_millis }),
     }
 }
@@ -285,8 +285,8 @@ mod tests {
             false,
             message_received(&["2024-11-05"]),
         );
-        let NextStep::GiveUp(fault) = step else { panic!("{step:?}") };
-        assert_eq!(fault.to_string(), "no common revision: we speak 2025-03-26, the server 2024-11-05");
+        let NextStep::GiveUp(error) = step else { panic!("{step:?}") };
+        assert_eq!(error.to_string(), "no common revision: we speak 2025-03-26, the server 2024-11-05");
     }
 
     #[test]

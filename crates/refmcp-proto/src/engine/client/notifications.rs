@@ -20,8 +20,8 @@ impl ClientEngine {
     ) {
         let notification = match ServerNotification::read(&received.method, received.params.text) {
             Ok(notification) => notification,
-            Err(fault) => {
-                let what = format!("{}: {}", received.method, without_place(&fault));
+            Err(error) => {
+                let what = format!("{}: {}", received.method, without_place(&error));
                 return self.report(&rule::RPC_01, what, "send the params of this notification");
             }
         };

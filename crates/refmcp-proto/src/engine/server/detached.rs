@@ -228,6 +228,6 @@ impl DetachedCall {
 fn done(result: &impl Serialize) -> DetachedState {
     match serde_json::to_value(result) {
         Ok(result) => DetachedState::Done(result),
-        Err(fault) => DetachedState::Failed(RpcError::internal(format!("the result is not JSON: {fault}"))),
+        Err(error) => DetachedState::Failed(RpcError::internal(format!("the result is not JSON: {error}"))),
     }
 }

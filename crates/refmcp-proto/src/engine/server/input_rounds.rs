@@ -199,7 +199,7 @@ impl ServerEngine {
         };
         let outcome = match response.result {
             Ok(text) => serde_json::from_str(text).map_or_else(
-                |fault| InputOutcome::Error(RpcError::invalid_params(format!("unreadable answer: {fault}"))),
+                |error| InputOutcome::Error(RpcError::invalid_params(format!("unreadable answer: {error}"))),
                 InputOutcome::Response,
             ),
             Err(error) => InputOutcome::Error(error),

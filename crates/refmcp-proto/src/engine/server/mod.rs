@@ -168,7 +168,7 @@ impl ServerEngine {
         let limits = self.config.limits;
         match decode(bytes, &limits) {
             Ok(incoming) => self.incoming(now, exchange, incoming),
-            Err(fault) => self.malformed(exchange, &fault),
+            Err(error) => self.malformed(exchange, &error),
         }
     }
 

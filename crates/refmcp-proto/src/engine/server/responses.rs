@@ -17,8 +17,8 @@ impl ServerEngine {
         let mut json = Vec::with_capacity(256);
         match encode::result(&mut json, &to.id, result) {
             Ok(()) => self.send_response(to, json, None),
-            Err(fault) => {
-                self.respond_error(to, &RpcError::internal(format!("the result is not JSON: {fault}")));
+            Err(error) => {
+                self.respond_error(to, &RpcError::internal(format!("the result is not JSON: {error}")));
             }
         }
     }
@@ -32,8 +32,8 @@ impl ServerEngine {
                 json.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
                 self.send_response(to, json, None);
             }
-            Err(fault) => {
-                self.respond_error(to, &RpcError::internal(format!("the result is not JSON: {fault}")));
+            Err(error) => {
+                self.respond_error(to, &RpcError::internal(format!("the result is not JSON: {error}")));
             }
         }
     }

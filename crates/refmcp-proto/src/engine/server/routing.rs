@@ -302,11 +302,11 @@ impl ServerEngine {
                 }
                 Ok(Message::Notification(notification)) => self.notification(now, &notification),
                 Ok(Message::Response(response)) => self.response(response),
-                Err(fault) => {
+                Err(error) => {
                     self.stateless_message = false;
-                    self.record_finding(message_checks::malformed(&fault));
-                    if fault.needs_response {
-                        let json = self.encode_error(fault.id.as_ref(), &fault.error);
+                    self.record_finding(message_checks::malformed(&error));
+                    if error.needs_response {
+                        let json = self.encode_error(error.id.as_ref(), &error.error);
                         self.batches.add(batch, &json);
                     }
                 }
@@ -329,17 +329,17 @@ impl ServerEngine {
     }
 
     /// Takes in bytes that are no message.
-    pub fn malformed(&mut self, exchange: ExchangeId, fault: &DecodeError) {
-        self.record_finding(message_checks::malformed(fault));
-        if !fault.needs_response {
+    pub fn malformed(&mut self, exchange: ExchangeId, error: &DecodeError) {
+        self.record_finding(message_checks::malformed(error));
+        if !error.needs_response {
             return;
         }
-        match &fault.id {
+        match &error.id {
             Some(id) => {
                 let to = ReplyTo { exchange, id: id.clone(), batch: None };
-                self.respond_error(&to, &fault.error);
+                self.respond_error(&to, &error.error);
             }
-            None => self.respond_unreadable(exchange, &fault.error),
+            None => self.respond_unreadable(exchange, &error.error),
         }
     }
 }

@@ -11,10 +11,10 @@ fn read(text: &str) -> Result<Message<'_>, DecodeError> {
 
 #[track_caller]
 fn refused(text: &str, code: i64, words: &str) -> DecodeError {
-    let fault = read(text).expect_err(text);
-    assert_eq!(fault.error.code, code, "{text}: {fault}");
-    assert!(fault.error.message.contains(words), "{text}: {fault}");
-    fault
+    let error = read(text).expect_err(text);
+    assert_eq!(error.error.code, code, "{text}: {error}");
+    assert!(error.error.message.contains(words), "{text}: {error}");
+    error
 }
 
 #[test]
@@ -73,9 +73,9 @@ fn not_json_is_a_parse_error() {
     refused("{}{}", -32700, "byte 2");
     refused("\u{feff}{}", -32700, "byte order mark");
     refused(r#"{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":"\ud800"}}"#, -32700, "surrogate");
-    let fault = decode(b"{\"a\":\"\xff\"}", &Limits::default()).unwrap_err();
-    assert_eq!((fault.error.code, fault.needs_response), (-32700, true));
-    assert!(fault.error.message.contains("UTF-8 at byte 6"));
+    let error = decode(b"{\"a\":\"\xff\"}", &Limits::default()).unwrap_err();
+    assert_eq!((error.error.code, error.needs_response), (-32700, true));
+    assert!(error.error.message.contains("UTF-8 at byte 6"));
     let utf16: Vec<u8> = "{}".encode_utf16().flat_map(u16::to_le_bytes).collect();
     assert_eq!(decode(&utf16, &Limits::default()).unwrap_err().error.code, -32700);
 }
@@ -104,8 +104,8 @@ fn json_that_is_no_message_is_an_invalid_request() {
 #[test]
 fn ids_are_strings_or_integers() {
     for id in ["null", "true", "{}", "[]", "1.0", "1.5", "1e3"] {
-        let fault = refused(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"x"}}"#), -32600, "id");
-        assert_eq!((fault.id, fault.needs_response), (None, true), "{id}");
+        let error = refused(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"x"}}"#), -32600, "id");
+        assert_eq!((error.id, error.needs_response), (None, true), "{id}");
     }
     let long = format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"x"}}"#, "i".repeat(1 << 20));
     refused(&long, -32600, "longer");
@@ -126,8 +126,8 @@ fn look_alike_keys_are_refused() {
 
 #[test]
 fn an_error_keeps_the_id_it_could_read() {
-    let fault = refused(r#"{"jsonrpc":"1.0","id":"here","method":"x"}"#, -32600, "2.0");
-    assert_eq!(fault.id, Some(RequestId::from("here")));
+    let error = refused(r#"{"jsonrpc":"1.0","id":"here","method":"x"}"#, -32600, "2.0");
+    assert_eq!(error.id, Some(RequestId::from("here")));
     let silent = refused(r#"{"jsonrpc":"1.0","method":"x"}"#, -32600, "2.0");
     assert!(!silent.needs_response, "a notification is never answered, not even a bad one");
 }

@@ -95,13 +95,13 @@ fn json() -> impl Strategy<Value = String> {
 fn is_as_serde_json_reads_it(text: &str) {
     match (scan(text), serde_json::from_str::<Value>(text)) {
         (Ok(()), Ok(_)) | (Err(_), Err(_)) => {}
-        (Ok(()), Err(fault)) => assert!(fault.to_string().contains("out of range"), "{text:?}: {fault}"),
-        (Err(fault), Ok(_)) => assert!(
+        (Ok(()), Err(error)) => assert!(error.to_string().contains("out of range"), "{text:?}: {error}"),
+        (Err(error), Ok(_)) => assert!(
             matches!(
-                fault.what,
+                error.what,
                 ScanErrorKind::DuplicateKey(_) | ScanErrorKind::TooDeep(_) | ScanErrorKind::LongNumber
             ),
-            "{text:?}: {fault}"
+            "{text:?}: {error}"
         ),
     }
 }
@@ -137,8 +137,8 @@ proptest! {
             found.push((key.to_owned(), scanner.value()?));
             Ok(())
         });
-        if !matches!(&scanned, Err(fault) if matches!(fault.what, ScanErrorKind::DuplicateKey(_))) {
-            prop_assert_eq!(scanned.map_err(|fault| *fault), Ok(&*text));
+        if !matches!(&scanned, Err(error) if matches!(error.what, ScanErrorKind::DuplicateKey(_))) {
+            prop_assert_eq!(scanned.map_err(|error| *error), Ok(&*text));
             let wanted: Vec<_> =
                 members.iter().map(|(key, value)| (key.clone(), value.trim())).collect();
             prop_assert_eq!(found, wanted);
@@ -148,7 +148,7 @@ proptest! {
 
 fn scan(text: &str) -> Result<(), ScanError> {
     let mut scanner = Scanner::new(text, 8);
-    scanner.value().and_then(|_| scanner.end()).map_err(|fault| *fault)
+    scanner.value().and_then(|_| scanner.end()).map_err(|error| *error)
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn keys_are_told_apart_in_objects_of_any_number_of_members() {
             for known in [0, count / 2, count - 1] {
                 let twice = format!("{{{outer}\"in\":{{{members},\"\\u006b{known}\":1}}}}");
                 let what = ScanErrorKind::DuplicateKey(format!("k{known}"));
-                assert_eq!(scan(&twice).map_err(|fault| fault.what), Err(what), "{count}");
+                assert_eq!(scan(&twice).map_err(|error| error.what), Err(what), "{count}");
             }
         }
     }

@@ -207,8 +207,8 @@ mod tests {
         assert!(read(json!({ "content": null, "structuredContent": 1 })).is_ok());
         assert!(read(json!({ "content": [] })).is_ok());
         for nothing in [json!({}), json!({ "isError": false }), json!({ "structuredContent": null })] {
-            let fault = read(nothing).unwrap_err();
-            assert!(fault.to_string().contains("content"), "{fault}");
+            let error = read(nothing).unwrap_err();
+            assert!(error.to_string().contains("content"), "{error}");
         }
         let more = read(json!({ "content": [], "more": 1 })).unwrap();
         assert_eq!(more.extra.get("more"), Some(&json!(1)));

@@ -53,8 +53,8 @@ fn faults_name_the_line_and_what_to_do() {
         ("{{role \"user\"}}\n{{role \"assistant\"}}\nx", 5, "has no text"),
         (&too_many, 105, "more than 100 messages"),
     ] {
-        let fault = Body::parse(text, 5).unwrap_err().to_string();
-        assert!(fault.starts_with(&format!("line {line}: ")) && fault.contains(word), "{text:?}: {fault}");
+        let error = Body::parse(text, 5).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("line {line}: ")) && error.contains(word), "{text:?}: {error}");
     }
 }
 

@@ -56,8 +56,8 @@ fn faults_name_the_line_and_what_to_do() {
         ("? [a]\n: b\n", 2, "a key is a word"),
         ("title: T\n...\ntitle: U\n", 4, "..."),
     ] {
-        let fault = fault(text);
-        assert!(fault.starts_with(&format!("line {line}: ")) && fault.contains(word), "{text:?}: {fault}");
+        let error = fault(text);
+        assert!(error.starts_with(&format!("line {line}: ")) && error.contains(word), "{text:?}: {error}");
     }
 }
 

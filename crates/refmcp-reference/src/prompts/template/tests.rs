@@ -42,8 +42,8 @@ fn faults_name_the_line_of_the_file() {
         ("", "line 1: there is no text"),
         (&format!("---\n---\n\n{many}"), "line 4: there are more than 100 arguments"),
     ] {
-        let fault = Template::parse(file).unwrap_err().to_string();
-        assert!(fault.starts_with(said), "{file:?}: {fault}");
+        let error = Template::parse(file).unwrap_err().to_string();
+        assert!(error.starts_with(said), "{file:?}: {error}");
     }
 }
 

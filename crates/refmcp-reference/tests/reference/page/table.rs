@@ -39,7 +39,7 @@ impl Table {
     pub(super) fn faults(&self, page: &str) -> Vec<String> {
         let (_, old, _) = match self.cut(page) {
             Ok(parts) => parts,
-            Err(fault) => return vec![fault],
+            Err(error) => return vec![error],
         };
         let (there, kept) = (rows(old), self.kept(old));
         let mut faults = Vec::new();

@@ -65,9 +65,9 @@ impl LocalBrowser {
         {
             return Ok(bound);
         }
-        Callback::bind(port).await.map_err(|fault| {
+        Callback::bind(port).await.map_err(|error| {
             let at = if port == 0 { "any port".to_owned() } else { format!("port {port}") };
-            BrowserError::Failed(format!("cannot listen on {at} of this machine for the browser: {fault}"))
+            BrowserError::Failed(format!("cannot listen on {at} of this machine for the browser: {error}"))
         })
     }
 
@@ -85,7 +85,7 @@ impl LocalBrowser {
         match answer.await {
             Some(Ok(true)) => Ok(()),
             Some(Ok(false) | Err(AskError::Ended)) => Err(BrowserError::Declined),
-            Some(Err(fault)) => Err(BrowserError::Failed(fault.to_string())),
+            Some(Err(error)) => Err(BrowserError::Failed(error.to_string())),
             None => Err(BrowserError::Unavailable),
         }
     }
@@ -100,9 +100,9 @@ impl LocalBrowser {
             Ok(()) => self.bars.say(&format!(
                 "Log in with the browser that opens now. If none does, visit this page:\n  {page}\n"
             )),
-            Err(fault) => {
-                let fault = one_line(&fault.to_string()).into_owned();
-                self.bars.say(&format!("No browser opens ({fault}). Visit this page:\n  {page}\n"));
+            Err(error) => {
+                let error = one_line(&error.to_string()).into_owned();
+                self.bars.say(&format!("No browser opens ({error}). Visit this page:\n  {page}\n"));
             }
         }
     }
@@ -120,13 +120,13 @@ impl LocalBrowser {
             let text = match line {
                 Some(Ok(text)) => text,
                 Some(Err(AskError::Ended)) => return Err(BrowserError::Declined),
-                Some(Err(fault)) => return Err(BrowserError::Failed(fault.to_string())),
+                Some(Err(error)) => return Err(BrowserError::Failed(error.to_string())),
                 None => return std::future::pending().await,
             };
             match Url::parse(&text) {
                 Ok(url) if is_redirect_for(sent, &url) => return Ok(url),
                 Ok(_) => self.bars.say("That is not where this login ends.\n"),
-                Err(fault) => self.bars.say(&format!("That is no address: {fault}.\n")),
+                Err(error) => self.bars.say(&format!("That is no address: {error}.\n")),
             }
         }
     }
@@ -147,7 +147,7 @@ impl Browser for LocalBrowser {
     fn redirect_uri(&self) -> BoxFuture<'_, Result<Url, BrowserError>> {
         Box::pin(async move {
             let text = self.callback().await?.redirect_uri();
-            Url::parse(&text).map_err(|fault| BrowserError::Failed(format!("{text}: {fault}")))
+            Url::parse(&text).map_err(|error| BrowserError::Failed(format!("{text}: {error}")))
         })
     }
 

@@ -99,8 +99,8 @@ impl Callback {
                     Ok((stream, _)) => {
                         connections.spawn(serve(stream, waiting.clone()));
                     }
-                    Err(fault) => {
-                        tracing::debug!(%fault, "cannot accept a connection of the browser");
+                    Err(error) => {
+                        tracing::debug!(%error, "cannot accept a connection of the browser");
                         tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                     }
                 },

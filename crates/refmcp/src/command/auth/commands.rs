@@ -17,7 +17,7 @@ use crate::args::{
     BrowserOptions, ExitError, ExitReason, KeyringAction, LoginOptions, OutputFormat, SharedOptions, Target,
     UsageError,
 };
-use crate::command::client::{LastLines, Person, Servers, fault};
+use crate::command::client::{LastLines, Person, Servers, exit_error};
 use crate::command::scoped_fetch::ScopedFetcher;
 use crate::store::tokens::keyring::CredentialHelper;
 use crate::ui::output::{show, show_list};
@@ -52,7 +52,7 @@ pub(super) async fn login(
         let settled = store.grants(Some(&server))?.pop().map(|(_, grant)| options.settled(&grant));
         store.keep_login_options(&server, settled.as_ref().unwrap_or(options))?;
     }
-    let failed = |why| fault::of_connecting(&why, &LastLines::default());
+    let failed = |why| exit_error::of_connecting(&why, &LastLines::default());
     let client = connected.map_err(failed)?;
     client.close().await;
     if !store.has_new() {
@@ -81,11 +81,11 @@ pub(super) async fn logout(target: &Target, shared: &SharedOptions) -> Result<Ex
     let fetcher = ScopedFetcher::stranger(&Url::parse(&server)?);
     let mut kept: Vec<String> = Vec::new();
     for grant in &forgotten.grants {
-        if let Err(fault) = give_back(grant, &identity, &fetcher).await {
-            kept.push(format!("{} did not take its token back: {fault:#}", grant.issuer));
+        if let Err(error) = give_back(grant, &identity, &fetcher).await {
+            kept.push(format!("{} did not take its token back: {error:#}", grant.issuer));
         }
     }
-    kept.extend(forgotten.unreadable.iter().map(|fault| format!("{fault:#}")));
+    kept.extend(forgotten.unreadable.iter().map(|error| format!("{error:#}")));
     let count = forgotten.grants.len() + forgotten.unreadable.len();
     let shown = one_line(&target.to_string()).into_owned();
     let result = json!({ "server": server, "forgotten": count, "notRevoked": kept });
@@ -93,7 +93,7 @@ pub(super) async fn logout(target: &Target, shared: &SharedOptions) -> Result<Ex
         if count == 0 {
             return format!("you were not logged in to {shown}\n");
         }
-        let faults: String = kept.iter().map(|fault| format!("{}\n", one_line(fault))).collect();
+        let faults: String = kept.iter().map(|error| format!("{}\n", one_line(error))).collect();
         format!("logged out of {shown}\n{faults}")
     })?;
     Ok(ExitReason::Done)
@@ -102,8 +102,8 @@ pub(super) async fn logout(target: &Target, shared: &SharedOptions) -> Result<Ex
 /// Who got the tokens: the secret or key of a client that was known before is not kept with them.
 fn identity_of(store: &UserStore, server: &str) -> ClientIdentity {
     let options = store.login_options(server).map(Option::unwrap_or_default);
-    options.and_then(|options| options.identity()).unwrap_or_else(|fault| {
-        tracing::warn!("{fault:#}");
+    options.and_then(|options| options.identity()).unwrap_or_else(|error| {
+        tracing::warn!("{error:#}");
         ClientIdentity::default()
     })
 }
@@ -201,7 +201,7 @@ pub(super) async fn keyring(action: KeyringAction, shared: &SharedOptions) -> Re
         KeyringAction::Off => Some(None),
         KeyringAction::On { helper: None } => Some(Some(CredentialHelper::of_this_system())),
         KeyringAction::On { helper: Some(name) } => {
-            Some(Some(CredentialHelper::try_from(name).map_err(|fault| UsageError::new(fault.to_string()))?))
+            Some(Some(CredentialHelper::try_from(name).map_err(|error| UsageError::new(error.to_string()))?))
         }
     };
     // The user may have to unlock the keyring.

@@ -86,7 +86,7 @@ impl LoginOptions {
 
     fn asked(&self) -> Result<Scopes> {
         let scopes = Scopes::parse(&self.scopes.join(" "));
-        Ok(scopes.map_err(|fault| usage!("--scope: {fault}"))?)
+        Ok(scopes.map_err(|error| usage!("--scope: {error}"))?)
     }
 
     /// Whether a person has to say yes.
@@ -125,10 +125,10 @@ fn secret(file: Option<&Path>, (option, variable): (&str, Option<&str>)) -> Resu
 
 /// What is in a file, without the line break at its end.
 fn read(file: &Path) -> Result<Secret> {
-    let text = std::fs::read_to_string(file).map_err(|fault| {
+    let text = std::fs::read_to_string(file).map_err(|error| {
         let kind =
-            if fault.kind() == std::io::ErrorKind::InvalidData { "not a text" } else { "cannot be read" };
-        usage!("{}: {kind}: {fault}", file.display())
+            if error.kind() == std::io::ErrorKind::InvalidData { "not a text" } else { "cannot be read" };
+        usage!("{}: {kind}: {error}", file.display())
     })?;
     Ok(Secret::new(text.trim_end_matches(['\r', '\n'])))
 }

@@ -58,8 +58,8 @@ pub(crate) async fn kept(url: &Url, shared: &SharedOptions, person: &Person, bar
         authorization.store(store).login_timeout(BrowserOptions::default().login_timeout + MARGIN);
     match options.set(authorization.clone()) {
         Ok(authorization) => authorization,
-        Err(fault) => {
-            tracing::warn!("tokens cannot be renewed as you logged in: {fault:#}");
+        Err(error) => {
+            tracing::warn!("tokens cannot be renewed as you logged in: {error:#}");
             authorization
         }
     }
@@ -83,12 +83,12 @@ fn step_text(step: &FlowStep, json: bool) -> String {
 }
 
 /// The same error; one for want of a login says how to log in.
-pub(crate) fn hinted(fault: anyhow::Error, target: Option<&Target>) -> anyhow::Error {
-    let Some(target) = target.filter(|_| ExitReason::of(&fault) == ExitReason::Authorization) else {
-        return fault;
+pub(crate) fn hinted(error: anyhow::Error, target: Option<&Target>) -> anyhow::Error {
+    let Some(target) = target.filter(|_| ExitReason::of(&error) == ExitReason::Authorization) else {
+        return error;
     };
     let word = redact::joined(&[target.to_string()]);
-    let mut what = format!("{fault:#}; to log in: refmcp auth login {word}");
+    let mut what = format!("{error:#}; to log in: refmcp auth login {word}");
     if let Some(scopes) = scopes_for(target) {
         what += &format!(" (you are logged in for {scopes}; for more, add --scope SCOPE)");
     }

@@ -130,7 +130,7 @@ impl UserStore {
         for entry in gone {
             match self.read_as(&entry, "was forgotten") {
                 Ok(grant) => forgotten.grants.push(grant),
-                Err(fault) => forgotten.unreadable.push(fault),
+                Err(error) => forgotten.unreadable.push(error),
             }
         }
         Ok(forgotten)
@@ -225,13 +225,13 @@ impl UserStore {
     }
 }
 
-fn fault(fault: &anyhow::Error) -> TokenStoreError {
-    TokenStoreError::new(format!("{fault:#}"))
+fn fault(error: &anyhow::Error) -> TokenStoreError {
+    TokenStoreError::new(format!("{error:#}"))
 }
 
 /// What was read. An error that is no reason to stop becomes a warning.
 fn or_warn<T>(read: Result<T>) -> Option<T> {
-    read.inspect_err(|fault| tracing::warn!("{fault:#}")).ok()
+    read.inspect_err(|error| tracing::warn!("{error:#}")).ok()
 }
 
 /// Runs what may wait for the disk or for another process on a thread of its own.

@@ -31,7 +31,7 @@ pub(crate) async fn call(session: &Session, name: &str, words: &ArgumentInput) -
     let ended = watched(session, name, &arguments).await;
     entry.end(ended.as_ref().map(|written| written.item.is_error == Some(true)));
     let WithRawJson { item: result, text } =
-        ended.map_err(|fault| session.fault(Method::CallTool.name(), &fault))?;
+        ended.map_err(|error| session.fault(Method::CallTool.name(), &error))?;
     // Standard output is for the result alone.
     if result.is_error == Some(true) {
         session.remark("the tool says it failed:");
@@ -45,7 +45,7 @@ pub(crate) async fn call(session: &Session, name: &str, words: &ArgumentInput) -
 /// The tool of this name.
 async fn find(session: &Session, name: &str) -> Result<Tool> {
     let tools =
-        session.list::<Tool>().await.map_err(|fault| session.fault(Method::ListTools.name(), &fault))?;
+        session.list::<Tool>().await.map_err(|error| session.fault(Method::ListTools.name(), &error))?;
     tools.iter().find(|tool| tool.name == name).cloned().ok_or_else(|| {
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         UsageError::new(unknown("tool", name, &names)).into()
@@ -54,8 +54,8 @@ async fn find(session: &Session, name: &str) -> Result<Tool> {
 
 /// The arguments that the user has agreed to: by an earlier decision, or by asking.
 async fn approved(session: &Session, tool: &Tool, arguments: JsonObject) -> Result<JsonObject> {
-    let trust = StateFolder::from_env().and_then(|folder| Trust::load(&folder)).unwrap_or_else(|fault| {
-        tracing::warn!("nothing is known of what was decided before: {fault:#}");
+    let trust = StateFolder::from_env().and_then(|folder| Trust::load(&folder)).unwrap_or_else(|error| {
+        tracing::warn!("nothing is known of what was decided before: {error:#}");
         Trust::default()
     });
     match trust.tool(session.name.key(), &tool.name) {
@@ -77,7 +77,7 @@ async fn approved(session: &Session, tool: &Tool, arguments: JsonObject) -> Resu
     });
     match answer.await {
         Some(Ok(Some(arguments))) => Ok(arguments),
-        Some(Err(fault)) => Err(fault.into()),
+        Some(Err(error)) => Err(error.into()),
         _ => Err(ExitError::new(ExitReason::Failed, "it was not called").into()),
     }
 }
@@ -141,22 +141,22 @@ impl<'a> CallLogEntry<'a> {
         match has_failed {
             Ok(true) => self.write(Outcome::ToolError, None),
             Ok(false) => self.write(Outcome::Ok, None),
-            Err(fault @ Error::Call(CallError::Rpc(_))) => self.write(Outcome::Error, Some(fault)),
-            Err(fault) => self.write(Outcome::NoAnswer, Some(fault)),
+            Err(error @ Error::Call(CallError::Rpc(_))) => self.write(Outcome::Error, Some(error)),
+            Err(error) => self.write(Outcome::NoAnswer, Some(error)),
         }
     }
 
-    fn write(&self, outcome: Outcome, fault: Option<&Error>) {
+    fn write(&self, outcome: Outcome, error: Option<&Error>) {
         let mask_arguments = self.session.shared.mask_arguments;
         let took = self.clock.elapsed();
         let target = self.session.name.to_string();
         let mut entry =
             CallEntry::new(self.began, &target, self.tool, self.arguments, mask_arguments, outcome, took);
-        if let Some(fault) = fault {
-            entry = entry.detail(&masked(&fault.to_string()));
+        if let Some(error) = error {
+            entry = entry.detail(&masked(&error.to_string()));
         }
-        if let Err(fault) = StateFolder::from_env().and_then(|folder| append(&folder, &entry)) {
-            tracing::warn!("the call is not in the log: {fault:#}");
+        if let Err(error) = StateFolder::from_env().and_then(|folder| append(&folder, &entry)) {
+            tracing::warn!("the call is not in the log: {error:#}");
         }
     }
 }

@@ -143,7 +143,7 @@ impl<'a> Servers<'a> {
                 }
             })
         };
-        made().map_err(|fault| UsageError::new(fault.to_string()).into())
+        made().map_err(|error| UsageError::new(error.to_string()).into())
     }
 
     /// The header fields for a server at an address: those of a configuration file and those that were typed.
@@ -185,7 +185,7 @@ impl<'a> Servers<'a> {
         };
         let place = Place { transport: transport.unwrap_or(place.transport), ..place };
         let (url, headers, settings) = (place.url.as_str(), self.headers(&place), self.http_settings()?);
-        let usage = |fault: refmcp_client::http::UrlError| UsageError::new(fault.to_string());
+        let usage = |error: refmcp_client::http::UrlError| UsageError::new(error.to_string());
         Ok(match place.transport {
             UrlTransport::Auto | UrlTransport::StreamableHttp => {
                 refmcp_check::Target::http(url, settings, headers).map_err(usage)?
@@ -305,7 +305,7 @@ impl<'a> Servers<'a> {
             let ask = |input: &Input| person.input(input);
             known.resolve(&entry, &ask, &|name| std::env::var(name).ok())
         });
-        Ok(resolved.await?.map_err(|fault| UsageError::new(fault.to_string()))?)
+        Ok(resolved.await?.map_err(|error| UsageError::new(error.to_string()))?)
     }
 }
 
@@ -333,7 +333,7 @@ fn nowhere(what: &str) -> UsageError {
 /// Where an entry of a configuration file says that its server is, if it is anywhere.
 fn place_of(launch: &Launch) -> Result<Option<Place>, UsageError> {
     let Launch::Remote { transport, url, headers } = launch else { return Ok(None) };
-    let unusable = |fault| usage!("{:?} is no address: {fault}", redact::word(url));
+    let unusable = |error| usage!("{:?} is no address: {error}", redact::word(url));
     let url = Url::parse(url).map_err(unusable)?;
     let headers = headers.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
     Ok(Some(Place { url, transport: *transport, headers: headers.collect() }))
@@ -358,7 +358,7 @@ impl Person {
         });
         match answer {
             Some(Ok(text)) => Ok(text),
-            Some(Err(fault)) => Err(fault.to_string()),
+            Some(Err(error)) => Err(error.to_string()),
             None => preset.map(str::to_owned).ok_or_else(|| "the user cannot be asked".to_owned()),
         }
     }
@@ -375,7 +375,7 @@ pub(crate) fn remember(server: &TargetName, client: &Client) {
     let remembered = StateFolder::from_env().and_then(|folder| {
         VERSIONS.put(&folder, server.key(), client.server().revision.as_str(), SystemTime::now())
     });
-    if let Err(fault) = remembered {
-        tracing::debug!("what {server} speaks is not remembered: {fault:#}");
+    if let Err(error) = remembered {
+        tracing::debug!("what {server} speaks is not remembered: {error:#}");
     }
 }

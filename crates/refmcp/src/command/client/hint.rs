@@ -15,10 +15,10 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What to try after this fault, if anything suggests itself. `server` is the URL that was tried, `is_sse` whether by
 /// HTTP+SSE alone.
-pub(crate) async fn of_connecting(server: &str, is_sse: bool, fault: &ConnectError) -> Option<String> {
+pub(crate) async fn of_connecting(server: &str, is_sse: bool, error: &ConnectError) -> Option<String> {
     let url =
         Url::parse(server).ok().filter(|url| matches!(url.scheme(), "http" | "https" | "ws" | "wss"))?;
-    let OpenError::Transport(why) = fault.why() else { return None };
+    let OpenError::Transport(why) = error.why() else { return None };
     let text = why.to_string();
     let secure = matches!(url.scheme(), "https" | "wss");
     match why {

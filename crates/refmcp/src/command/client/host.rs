@@ -99,8 +99,8 @@ impl Person {
             let mut parsed = parse_arguments(&words, &schema, &mut ValueSource::new(&mut std::io::stdin()));
             if parsed.lacks_only_required(&schema) {
                 let asked = person.ask_now(|terminal| ask_missing(terminal, &schema, &mut parsed.arguments));
-                if let Some(Err(fault)) = asked {
-                    return Err(UsageError::new(fault.to_string()).into());
+                if let Some(Err(error)) = asked {
+                    return Err(UsageError::new(error.to_string()).into());
                 }
             }
             parsed.finish(&schema).map_err(|errors| UsageError::new(errors.to_string()).into())
@@ -144,9 +144,9 @@ pub(crate) fn host(shared: &SharedOptions, person: &Person, server: &str) -> Hos
             let (action, page) =
                 answered(person.ask(move |terminal| ask_to_visit(terminal, &server, &params)).await)?;
             if let Some(page) = &page
-                && let Err(fault) = open_url(page)
+                && let Err(error) = open_url(page)
             {
-                tracing::warn!("the page was not opened, do so by hand: {page} ({fault})");
+                tracing::warn!("the page was not opened, do so by hand: {page} ({error})");
             }
             Ok(ElicitResult::new(action))
         }
@@ -156,7 +156,7 @@ pub(crate) fn host(shared: &SharedOptions, person: &Person, server: &str) -> Hos
 fn answered<T>(answer: Option<Result<T, AskError>>) -> Result<T, RpcError> {
     match answer {
         Some(Ok(answer)) => Ok(answer),
-        Some(Err(fault)) => Err(RpcError::internal(fault.to_string())),
+        Some(Err(error)) => Err(RpcError::internal(error.to_string())),
         None => Err(RpcError::internal("the user cannot be asked")),
     }
 }
@@ -173,21 +173,21 @@ pub(crate) fn root(path: &Path) -> Root {
 /// Lets a command play the model: the request comes in as JSON, what it writes is what the model says.
 async fn sample_by(command: String, params: CreateMessageParams) -> Result<CreateMessageResult, RpcError> {
     let failed = |what: String| RpcError::internal(format!("the sampler failed: {what}"));
-    let words = split_words(&command).map_err(|fault| failed(fault.to_string()))?;
+    let words = split_words(&command).map_err(|error| failed(error.to_string()))?;
     let Some((program, args)) = words.split_first() else { return Err(failed("it has no name".to_owned())) };
-    let request = serde_json::to_vec(&params).map_err(|fault| failed(fault.to_string()))?;
+    let request = serde_json::to_vec(&params).map_err(|error| failed(error.to_string()))?;
     let mut child = Command::new(program)
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|fault| failed(format!("{}: {fault}", redact::word(program))))?;
+        .map_err(|error| failed(format!("{}: {error}", redact::word(program))))?;
     if let Some(mut stdin) = child.stdin.take() {
         // A sampler that does not read its input says what it says without it.
         let _ = stdin.write_all(&request).await;
     }
-    let output = child.wait_with_output().await.map_err(|fault| failed(fault.to_string()))?;
+    let output = child.wait_with_output().await.map_err(|error| failed(error.to_string()))?;
     if !output.status.success() {
         return Err(failed(output.status.to_string()));
     }

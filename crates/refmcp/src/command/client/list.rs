@@ -108,7 +108,7 @@ impl Lists<'_> {
             return Ok(());
         }
         let listed = self.session.list::<WithRawJson<T>>().await;
-        let listed = listed.map_err(|fault| self.session.fault(T::METHOD.name(), &fault));
+        let listed = listed.map_err(|error| self.session.fault(T::METHOD.name(), &error));
         let Some(listed) = self.or_refused(kind.heading, member::<T>(), listed)? else { return Ok(()) };
         let view = self.session.printer.view();
         let (items, texts): (Vec<T>, Vec<_>) =
@@ -152,15 +152,15 @@ impl Lists<'_> {
         member: &'static str,
         answer: Result<T>,
     ) -> Result<Option<T>> {
-        let fault = match answer {
+        let error = match answer {
             Ok(answer) => return Ok(Some(answer)),
-            Err(fault) if self.what == ListKind::All => fault,
-            Err(fault) => return Err(fault),
+            Err(error) if self.what == ListKind::All => error,
+            Err(error) => return Err(error),
         };
-        let error = rpc_of(&fault).and_then(|error| serde_json::to_value(error).ok());
-        let error = error.unwrap_or_else(|| json!({ "message": format!("{fault:#}") }));
-        self.document.errors.insert(member, error);
-        self.refused.push((heading, fault));
+        let answered = rpc_of(&error).and_then(|error| serde_json::to_value(error).ok());
+        let shown = answered.unwrap_or_else(|| json!({ "message": format!("{error:#}") }));
+        self.document.errors.insert(member, shown);
+        self.refused.push((heading, error));
         Ok(None)
     }
 
@@ -204,18 +204,18 @@ impl Lists<'_> {
             return Err(UsageError::new(unknown(self.what.one(), name, &known)).into());
         }
         if self.document.lists.is_empty()
-            && let Some((_, fault)) = self.refused.pop()
+            && let Some((_, error)) = self.refused.pop()
         {
-            return Err(fault);
+            return Err(error);
         }
         let is_empty = self.what != ListKind::All && self.document.lists.values().all(Vec::is_empty);
         self.session.printer.show(&self.document, |view| Rendered::of_list(self.text, is_empty, view))?;
         let mut reason = ExitReason::Done;
-        for (heading, fault) in &self.refused {
-            self.session.bars.say(&format!("refmcp: {heading}: {}\n", one_line(&format!("{fault:#}"))));
+        for (heading, error) in &self.refused {
+            self.session.bars.say(&format!("refmcp: {heading}: {}\n", one_line(&format!("{error:#}"))));
             // A method that is not there is a list that is empty.
-            if rpc_of(fault).map(|error| error.code) != Some(code::METHOD_NOT_FOUND) {
-                reason = ExitReason::of(fault);
+            if rpc_of(error).map(|error| error.code) != Some(code::METHOD_NOT_FOUND) {
+                reason = ExitReason::of(error);
             }
         }
         Ok(reason)

@@ -4,8 +4,8 @@ mod budget;
 pub(crate) mod call;
 mod connect;
 mod consent;
+pub(crate) mod exit_error;
 pub(crate) mod extra_methods;
-pub(crate) mod fault;
 mod hint;
 mod host;
 mod ignored_input;
@@ -53,18 +53,18 @@ pub(crate) fn run(command: ClientCommand, shared: &SharedOptions) -> Result<Exit
         let signals = Signals::new()?;
         tokio::select! {
             done = carry_out(command, shared, &stopped) => done,
-            () = stop_in_order(signals, &stopped, &signal) => Err(fault::interrupted()),
+            () = stop_in_order(signals, &stopped, &signal) => Err(exit_error::interrupted()),
         }
     });
     // Whatever was under way, it ended for the signal.
     let done = match (signal.get(), done) {
         (Some(signal), Ok(_)) => Ok(signal.reason()),
-        (Some(signal), Err(_)) => Err(fault::stopped(*signal)),
+        (Some(signal), Err(_)) => Err(exit_error::stopped(*signal)),
         (None, done) => done,
     };
     // A thread that reads the terminal cannot be ended otherwise.
     runtime.shutdown_background();
-    done.map_err(|fault| auth::hinted(fault, target.as_ref()))
+    done.map_err(|error| auth::hinted(error, target.as_ref()))
 }
 
 /// One thread is enough for one person, and a process with one is sooner ready; a bridge may serve a crowd.
@@ -103,7 +103,7 @@ async fn carry_out(
     match command {
         ClientCommand::Auth(command) => tokio::select! {
             done = auth::run(command, shared) => done,
-            () = stopped.cancelled() => Err(fault::interrupted()),
+            () = stopped.cancelled() => Err(exit_error::interrupted()),
         },
         ClientCommand::Shell { targets } => crate::shell::run(&targets, shared).await,
         ClientCommand::Bridge { from, to } => {
@@ -132,7 +132,7 @@ async fn carry_out(
         }
         ClientCommand::Check(target, options) => tokio::select! {
             done = check::run(&target, &options, shared) => done,
-            () = stopped.cancelled() => Err(fault::interrupted()),
+            () = stopped.cancelled() => Err(exit_error::interrupted()),
         },
         ClientCommand::InSession(target, command) => in_session(&command, &target, shared, stopped).await,
     }
@@ -149,14 +149,14 @@ async fn in_session(
     let person = Person::new(shared, &bars);
     let session = tokio::select! {
         session = Session::open(target, shared, &person, &bars) => session?,
-        () = stopped.cancelled() => return Err(fault::interrupted()),
+        () = stopped.cancelled() => return Err(exit_error::interrupted()),
     };
     let done = tokio::select! {
         done = run_in(command, &session) => done,
         () = stopped.cancelled() => match command {
             // A signal is the usual end of watching.
             SessionCommand::Watch { .. } => Ok(ExitReason::Done),
-            _ => Err(fault::interrupted()),
+            _ => Err(exit_error::interrupted()),
         },
     };
     match done.as_ref().map_err(ExitReason::of) {

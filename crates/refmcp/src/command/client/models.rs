@@ -60,7 +60,7 @@ pub(crate) async fn list(session: &Session) -> Result<()> {
 pub(crate) async fn fetch(session: &Session) -> Result<WithRawJson<ModelList>> {
     ExtraMethods::MODELS.require(session)?;
     let request = session.client.raw("models/list", JsonObject::new()).read_as();
-    session.ask(request).await.map_err(|fault| session.fault("models/list", &fault))
+    session.ask(request).await.map_err(|error| session.fault("models/list", &error))
 }
 
 /// The text of each model in an answer to `models/list`.
@@ -99,13 +99,13 @@ pub(crate) async fn select_quietly(session: &Session, name: &str) -> Result<()> 
     let method = if per_request { "models/list" } else { "models/select" };
     let answer = match session.ask(request).await {
         Ok(answer) => answer,
-        Err(fault) => {
-            let fault = session.fault(method, &fault);
+        Err(error) => {
+            let error = session.fault(method, &error);
             return Err(match suggested(session, name).await {
-                Some(near) if rpc_of(&fault).is_some() => {
-                    reworded(&fault, format!("{fault}; did you mean {near:?}?"))
+                Some(near) if rpc_of(&error).is_some() => {
+                    reworded(&error, format!("{error}; did you mean {near:?}?"))
                 }
-                _ => fault,
+                _ => error,
             });
         }
     };

@@ -31,8 +31,8 @@ pub(crate) async fn read(session: &Session, uri: &str) -> Result<()> {
     let request = session.client.read_resource(uri).read_as::<WithRawJson<ReadResourceResult>>();
     let read = match session.ask(request).await {
         Ok(read) => read,
-        Err(fault) => {
-            let said = session.fault(Method::ReadResource.name(), &fault);
+        Err(error) => {
+            let said = session.fault(Method::ReadResource.name(), &error);
             return Err(proposing(session, said, uri, |resource: &Resource| &resource.uri).await);
         }
     };
@@ -47,7 +47,7 @@ pub(crate) async fn read(session: &Session, uri: &str) -> Result<()> {
 /// `prompt`: a prompt, filled in.
 pub(crate) async fn prompt(session: &Session, name: &str, words: &ArgumentInput) -> Result<()> {
     let prompts =
-        session.list::<Prompt>().await.map_err(|fault| session.fault(Method::ListPrompts.name(), &fault))?;
+        session.list::<Prompt>().await.map_err(|error| session.fault(Method::ListPrompts.name(), &error))?;
     let Some(prompt) = prompts.iter().find(|prompt| prompt.name == name) else {
         let names: Vec<&str> = prompts.iter().map(|prompt| prompt.name.as_str()).collect();
         return Err(UsageError::new(unknown("prompt", name, &names)).into());
@@ -62,7 +62,7 @@ pub(crate) async fn prompt(session: &Session, name: &str, words: &ArgumentInput)
         })
         .collect();
     let request = session.client.get_prompt(name, &arguments).read_as::<WithRawJson<GetPromptResult>>();
-    let got = session.ask(request).await.map_err(|fault| session.fault(Method::GetPrompt.name(), &fault))?;
+    let got = session.ask(request).await.map_err(|error| session.fault(Method::GetPrompt.name(), &error))?;
     if got.item.messages.is_empty() {
         session.remark("the prompt has no messages");
     }
@@ -91,7 +91,7 @@ pub(crate) async fn complete(
     // A server may refuse the name of an argument, or just know no values for it.
     let is_helped = match &completed {
         Ok(completed) => completed.item.completion.values.is_empty(),
-        Err(fault) => fault.rpc().is_some(),
+        Err(error) => error.rpc().is_some(),
     };
     let mut unknown = None;
     if let (CompletionRef::Prompt(named), true) = (of, is_helped) {
@@ -106,12 +106,12 @@ pub(crate) async fn complete(
     let WithRawJson { item: result, text } = match (completed, unknown) {
         (Ok(completed), None) => completed,
         (Ok(_), Some(unknown)) => return Err(unknown.into()),
-        (Err(fault), Some(unknown)) => {
-            let said = session.fault(Method::Complete.name(), &fault);
+        (Err(error), Some(unknown)) => {
+            let said = session.fault(Method::Complete.name(), &error);
             return Err(reworded(&said, format!("{said:#}; {unknown}")));
         }
-        (Err(fault), None) => {
-            let said = session.fault(Method::Complete.name(), &fault);
+        (Err(error), None) => {
+            let said = session.fault(Method::Complete.name(), &error);
             return Err(match of {
                 CompletionRef::Prompt(named) => {
                     proposing(session, said, &named.name, |prompt: &Prompt| &prompt.name).await
@@ -227,7 +227,7 @@ pub(crate) async fn raw(session: &Session, method: &str, params: Option<&str>) -
         None => session.ask(session.client.raw(method, params).read_as::<Box<RawValue>>()).await,
     };
     // What was typed as a request is answered as one: its error is the server's own.
-    let result = result.map_err(|fault| session.fault("", &fault))?;
+    let result = result.map_err(|error| session.fault("", &error))?;
     session.printer.show(&result, |view| format!("{}\n", view.text(&laid_out(result.get()))))
 }
 
@@ -241,7 +241,7 @@ pub(crate) async fn set_level(session: &Session, level: LogLevel) -> Result<()> 
 pub(crate) async fn metadata(session: &Session) -> Result<()> {
     ExtraMethods::METADATA.require(session)?;
     let request = session.client.raw("metadata/get", JsonObject::new()).read_as::<Box<RawValue>>();
-    let written = session.ask(request).await.map_err(|fault| session.fault("metadata/get", &fault))?;
+    let written = session.ask(request).await.map_err(|error| session.fault("metadata/get", &error))?;
     let members: Value = serde_json::from_str(written.get())?;
     session.printer.show(&written, |view| render::metadata(&members, view))
 }

@@ -76,8 +76,8 @@ pub(crate) fn stderr_to(shared: &SharedOptions, bars: &Bars, last: &LastLines) -
                 last.keep(&line);
                 // In one piece: another server may write to the same file.
                 let written = file.lock().write_all(format!("{line}\n").as_bytes());
-                if let Err(fault) = written {
-                    tracing::warn!("what the server writes to its stderr is lost: {fault}");
+                if let Err(error) = written {
+                    tracing::warn!("what the server writes to its stderr is lost: {error}");
                 }
             })
         }

@@ -14,7 +14,7 @@ use tokio::sync::broadcast;
 
 use super::budget::Budget;
 use super::connect::{Servers, remember, remembered};
-use super::fault;
+use super::exit_error;
 use super::hint;
 use super::host::{Person, host};
 use super::ignored_input::IgnoredInput;
@@ -95,7 +95,7 @@ impl Session {
             Err(why) => {
                 ignored.failed(&why.to_string());
                 ignored.release();
-                let fault = fault::of_connecting(&why, &server.last_lines);
+                let error = exit_error::of_connecting(&why, &server.last_lines);
                 let hint = match ignored.first_line() {
                     // It is alive, but what it says is not the protocol.
                     Some(line) if is_timeout(&why) => {
@@ -108,11 +108,11 @@ impl Session {
                 };
                 return Err(match hint {
                     Some(hint) => {
-                        let said = fault.to_string();
+                        let said = error.to_string();
                         let between = if said.contains('\n') { "\n" } else { "; " };
-                        reworded(&fault, format!("{said}{between}{hint}"))
+                        reworded(&error, format!("{said}{between}{hint}"))
                     }
-                    None => fault,
+                    None => error,
                 });
             }
         };
@@ -135,14 +135,14 @@ impl Session {
     /// From which level on the server's log messages are wanted.
     pub(crate) async fn set_level(&self, level: LogLevel) -> Result<()> {
         let set = self.budget.within(self.client.set_level(level)).await;
-        set.map_err(|fault| self.fault(Method::SetLevel.name(), &fault))
+        set.map_err(|error| self.fault(Method::SetLevel.name(), &error))
     }
 
     /// Asks for log messages beside what is wanted; a server that has none is no reason not to go on.
     async fn want_log(&self, level: LogLevel) -> Result<()> {
         match self.set_level(level).await {
-            Err(fault) if self.client.server().capabilities.logging.is_none() => {
-                self.bars.say(&format!("refmcp: --log-level has no effect: {fault:#}\n"));
+            Err(error) if self.client.server().capabilities.logging.is_none() => {
+                self.bars.say(&format!("refmcp: --log-level has no effect: {error:#}\n"));
                 Ok(())
             }
             done => done,
@@ -171,9 +171,9 @@ impl Session {
     }
 
     /// Why a request of this method brought no result.
-    pub(crate) fn fault(&self, method: &str, fault: &Error) -> anyhow::Error {
-        self.ignored.failed(&fault.to_string());
-        match fault {
+    pub(crate) fn fault(&self, method: &str, error: &Error) -> anyhow::Error {
+        self.ignored.failed(&error.to_string());
+        match error {
             Error::Call(CallError::TimedOut { .. }) => {
                 let what = match self.ignored.first_line() {
                     // More time would not help.
@@ -182,10 +182,10 @@ impl Session {
                 };
                 ExitError::new(ExitReason::Unreachable, one_line(&what)).into()
             }
-            fault => {
+            error => {
                 let capabilities = &self.client.server().capabilities;
-                let said = fault::of_method(method, capabilities, fault);
-                match fault.rpc().and_then(hint::of_capability) {
+                let said = exit_error::of_method(method, capabilities, error);
+                match error.rpc().and_then(hint::of_capability) {
                     Some(hint) => reworded(&said, format!("{said}; {hint}")),
                     None => said,
                 }

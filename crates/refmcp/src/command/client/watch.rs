@@ -8,7 +8,7 @@ use refmcp_client::model::{Resource, ServerNotification, SubscriptionFilter};
 use refmcp_client::{CallError, Client, Error, Event, Lifecycle, TransportError};
 use tokio::sync::broadcast::error::RecvError;
 
-use super::fault;
+use super::exit_error;
 use super::output;
 use super::session::Session;
 use crate::args::{ExitError, ExitReason, OutputFormat};
@@ -44,8 +44,8 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
                 let why = match ended {
                     Ok(()) => "the server ended the stream of changes".to_owned(),
                     Err(Error::Call(CallError::Transport(TransportError::Broken(why)))) => why,
-                    Err(fault) if listened => return Err(lost(&fault.to_string())),
-                    Err(fault) => return Err(session.fault(Method::Subscribe.name(), &fault)),
+                    Err(error) if listened => return Err(lost(&error.to_string())),
+                    Err(error) => return Err(session.fault(Method::Subscribe.name(), &error)),
                 };
                 if !lasted {
                     return Err(lost(&why));
@@ -60,12 +60,12 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
         } else {
             for uri in uris {
                 let subscribed = session.budget.within(client.subscribe(uri).into_future()).await;
-                subscribed.map_err(|fault| session.fault(Method::Subscribe.name(), &fault))?;
+                subscribed.map_err(|error| session.fault(Method::Subscribe.name(), &error))?;
             }
             if session.shared.output == OutputFormat::Text
-                && let Err(fault) = output::write(b"listening\n")
+                && let Err(error) = output::write(b"listening\n")
             {
-                tracing::warn!("standard output: {fault:#}");
+                tracing::warn!("standard output: {error:#}");
             }
             notice_loss(session).await
         }
@@ -81,7 +81,7 @@ pub(crate) async fn watch(session: &Session, uris: &[String]) -> Result<()> {
                     tracing::warn!("the session was lost and opened anew");
                     if !stateless {
                         for uri in uris {
-                            client.subscribe(uri).await.map_err(|fault| fault::of_request(&fault))?;
+                            client.subscribe(uri).await.map_err(|error| exit_error::of_request(&error))?;
                         }
                     }
                 }
@@ -124,8 +124,8 @@ async fn answers_within(client: &Client, limit: Duration) -> Result<(), Option<S
     match tokio::time::timeout(limit, client.ping()).await {
         Ok(Ok(())) => Ok(()),
         // A server that refuses a ping is there.
-        Ok(Err(fault)) if fault.rpc().is_some() => Ok(()),
-        Ok(Err(fault)) => Err(Some(fault.to_string())),
+        Ok(Err(error)) if error.rpc().is_some() => Ok(()),
+        Ok(Err(error)) => Err(Some(error.to_string())),
         Err(_) => Err(None),
     }
 }
@@ -162,12 +162,12 @@ pub(crate) async fn check(session: &Session, uris: &[String]) -> Result<()> {
     // A server that does not list its resources can still be asked for one.
     let listed = session.list::<Resource>().await.unwrap_or_default();
     for uri in uris.iter().filter(|uri| !listed.iter().any(|resource| resource.uri == **uri)) {
-        let Err(fault) = session.ask(session.client.read_resource(uri)).await else { continue };
-        let fault = session.fault(Method::ReadResource.name(), &fault);
+        let Err(error) = session.ask(session.client.read_resource(uri)).await else { continue };
+        let error = session.fault(Method::ReadResource.name(), &error);
         let known: Vec<&str> = listed.iter().map(|resource| resource.uri.as_str()).collect();
         let near = nearest(uri, &known).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-        let what = format!("{uri} cannot be watched: {fault:#}{near}");
-        return Err(ExitError::new(ExitReason::of(&fault), one_line(&what)).answered(rpc_of(&fault)).into());
+        let what = format!("{uri} cannot be watched: {error:#}{near}");
+        return Err(ExitError::new(ExitReason::of(&error), one_line(&what)).answered(rpc_of(&error)).into());
     }
     Ok(())
 }

@@ -73,10 +73,10 @@ pub(super) fn with_entry(text: &str, list: &str, name: &str, entry: &Entry) -> R
 }
 
 fn parsed(text: &str) -> Result<CstRootNode, EditError> {
-    CstRootNode::parse(text, &SYNTAX).map_err(|fault: ParseError| EditError::Syntax {
-        line: fault.line_display(),
-        column: fault.column_display(),
-        what: fault.kind().to_string(),
+    CstRootNode::parse(text, &SYNTAX).map_err(|error: ParseError| EditError::Syntax {
+        line: error.line_display(),
+        column: error.column_display(),
+        what: error.kind().to_string(),
     })
 }
 

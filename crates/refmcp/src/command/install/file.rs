@@ -128,8 +128,8 @@ fn keep_access(file: &File, like: &Metadata) -> Result<()> {
 fn text_of(path: &Path) -> Result<Option<String>> {
     match open_regular(path).and_then(|file| read_limited(file, MAX_FILE)) {
         Ok(bytes) => Ok(Some(String::from_utf8(bytes).context("it is not UTF-8")?)),
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(fault) => Err(fault.into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -153,8 +153,8 @@ fn resolved(path: &Path) -> Result<PathBuf> {
                 let rest = path.strip_prefix(ancestor)?;
                 return Ok(if rest.as_os_str().is_empty() { real } else { real.join(rest) });
             }
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
-            Err(fault) => return Err(fault.into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error.into()),
         }
     }
     Ok(path.to_owned())
@@ -201,8 +201,8 @@ mod tests {
         let missing = ConfigFile::open(&path).unwrap();
         assert_eq!((missing.text.as_deref(), missing.missing_folders().len()), (None, 1));
         missing.write("one", false).unwrap();
-        let fault = format!("{:#}", missing.write("two", false).unwrap_err());
-        assert!(fault.contains("another program has changed it"), "{fault}");
+        let error = format!("{:#}", missing.write("two", false).unwrap_err());
+        assert!(error.contains("another program has changed it"), "{error}");
         let read = ConfigFile::open(&path).unwrap();
         fs::write(&path, "theirs").unwrap();
         assert!(read.write("ours", false).is_err() && read.remove(&[]).is_err());
@@ -216,8 +216,8 @@ mod tests {
         let path = folder.path().join("latin");
         fs::write(&path, b"\xe9").unwrap();
         for (path, why) in [(path.as_path(), "is not UTF-8"), (folder.path(), "not a file")] {
-            let fault = format!("{:#}", ConfigFile::open(path).unwrap_err());
-            assert!(fault.contains(why), "{fault}");
+            let error = format!("{:#}", ConfigFile::open(path).unwrap_err());
+            assert!(error.contains(why), "{error}");
         }
     }
 }

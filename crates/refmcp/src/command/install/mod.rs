@@ -106,7 +106,7 @@ fn install(options: &InstallOptions, file: &ConfigFile) -> Result<Outcome> {
         text: format!("{shown} has this server already\n"),
     };
     let name = &outcome.server;
-    let (after, action) = match edited.map_err(|fault| usage!("{shown}: {fault}; nothing was written"))? {
+    let (after, action) = match edited.map_err(|error| usage!("{shown}: {error}; nothing was written"))? {
         Edited::Same => return Ok(outcome),
         Edited::Replaced(_) if !options.replace => {
             let how = "give --replace to change it, or another --name";

@@ -226,7 +226,7 @@ mod tests {
     fn tokens_are_for_an_address_that_is_known_and_safe() {
         let origin = |at: &str, secure, public: Option<&str>| {
             let origin = addresses(at, secure, "/mcp", public).origin();
-            origin.map(String::from).map_err(|fault| fault.to_string())
+            origin.map(String::from).map_err(|error| error.to_string())
         };
         assert_eq!(origin("127.0.0.1:3000", false, None).unwrap(), "http://127.0.0.1:3000/");
         assert_eq!(origin("[::1]:3000", true, None).unwrap(), "https://[::1]:3000/");
@@ -243,8 +243,8 @@ mod tests {
             ("127.0.0.1:3000", Some("https://mcp.example/other"), "a scheme, a host"),
             ("127.0.0.1:3000", Some("https://mcp.example/?x"), "a scheme, a host"),
         ] {
-            let fault = origin(at, false, public).unwrap_err();
-            assert!(fault.contains(hint), "{fault}");
+            let error = origin(at, false, public).unwrap_err();
+            assert!(error.contains(hint), "{error}");
         }
     }
 
@@ -273,8 +273,8 @@ mod tests {
         for bad in
             ["ftp://mcp.example", "https://mcp.example/other", "https://u:hush@mcp.example", "mailto:x"]
         {
-            let fault = check(bad).unwrap_err().to_string();
-            assert!(fault.contains("--public-url") && !fault.contains("hush"), "{bad}: {fault}");
+            let error = check(bad).unwrap_err().to_string();
+            assert!(error.contains("--public-url") && !error.contains("hush"), "{bad}: {error}");
         }
     }
 }

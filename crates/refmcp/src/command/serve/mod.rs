@@ -174,8 +174,8 @@ fn reload(tls: Option<&Tls>) {
     match tls.map(Tls::reload) {
         None => tracing::warn!("SIGHUP: there is no certificate to read again (--tls-cert); nothing changes"),
         Some(Ok(())) => tracing::info!("SIGHUP: new connections get the certificate that was read now"),
-        Some(Err(fault)) => {
-            let why = format!("{:#}", anyhow::Error::new(fault));
+        Some(Err(error)) => {
+            let why = format!("{:#}", anyhow::Error::new(error));
             tracing::error!(why, "SIGHUP: the new certificate cannot be used; the old one stays in use");
         }
     }

@@ -143,7 +143,7 @@ fn communicate(child: &mut Child, input: &str, timeout: Duration) -> Result<(Exi
     if let Some(mut stdin) = child.stdin.take() {
         match stdin.write_all(input.as_bytes()) {
             // One that does not read its input says why, or does not need it.
-            Err(fault) if fault.kind() == io::ErrorKind::BrokenPipe => {}
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             written => written.context("takes no input")?,
         }
     }
@@ -193,8 +193,8 @@ mod tests {
             assert_eq!(helper.program(), format!("docker-credential-{name}"));
         }
         for name in ["", "a/b", "/bin/sh", "a b", "a;b", "a\0b", "\u{1b}[2J", "ä"] {
-            let fault = CredentialHelper::try_from(name.to_owned()).unwrap_err().to_string();
-            assert!(fault.contains("is no name of a helper") && !fault.contains('\u{1b}'), "{fault}");
+            let error = CredentialHelper::try_from(name.to_owned()).unwrap_err().to_string();
+            assert!(error.contains("is no name of a helper") && !error.contains('\u{1b}'), "{error}");
             assert!(serde_json::from_value::<CredentialHelper>(json!(name)).is_err(), "{name}");
         }
     }
@@ -235,10 +235,10 @@ mod tests {
         let babble = format!("{:#}", does("cat >/dev/null; exec yes", 20_000).unwrap_err());
         assert!(babble.contains("): y") && babble.len() < 1000, "{babble}");
         for stuck in ["cat >/dev/null; exec sleep 60", "cat >/dev/null; exec >&-; exec sleep 60"] {
-            let fault = format!("{:#}", does(stuck, 200).unwrap_err());
-            assert!(fault.contains("did not end within"), "{stuck}: {fault}");
+            let error = format!("{:#}", does(stuck, 200).unwrap_err());
+            assert!(error.contains("did not end within"), "{stuck}: {error}");
         }
-        let fault = format!("{:#}", Ended::run("/nowhere/helper", "get", "", TIMEOUT).err().unwrap());
-        assert!(fault.contains("cannot start /nowhere/helper"), "{fault}");
+        let error = format!("{:#}", Ended::run("/nowhere/helper", "get", "", TIMEOUT).err().unwrap());
+        assert!(error.contains("cannot start /nowhere/helper"), "{error}");
     }
 }

@@ -163,12 +163,12 @@ impl Tokens {
     fn parse(&self, content: Option<Vec<u8>>) -> Result<TokenFile> {
         let Some(content) = content else { return Ok(TokenFile::default()) };
         // The fault of a parser may quote what it read, so only where it is told.
-        serde_json::from_slice(&content).map_err(|fault| {
+        serde_json::from_slice(&content).map_err(|error| {
             anyhow::anyhow!(
                 "{} is damaged (line {}, column {}) and was left as it is; repair it, or remove it and log in again",
                 self.file.path().display(),
-                fault.line(),
-                fault.column()
+                error.line(),
+                error.column()
             )
         })
     }
@@ -228,14 +228,14 @@ mod tests {
         let path = tokens.folder.file(FILE);
         for damaged in ["", "{\"grants\": [\"hush", "[]", "{\"grants\": 3}", "\0\0\0\0"] {
             fs::write(&path, damaged).unwrap();
-            for fault in [
+            for error in [
                 tokens.load().err().unwrap(),
                 tokens.keep(|file| &mut file.grants, entry("s", "i", "2")).unwrap_err(),
                 tokens.forget(|file| &mut file.grants, |_| true).unwrap_err(),
             ] {
-                let fault = format!("{fault:#}");
-                assert!(fault.contains("tokens.json is damaged"), "{fault}");
-                assert!(!fault.contains("hush"), "{fault}");
+                let error = format!("{error:#}");
+                assert!(error.contains("tokens.json is damaged"), "{error}");
+                assert!(!error.contains("hush"), "{error}");
             }
             assert_eq!(fs::read_to_string(&path).unwrap(), damaged);
         }
@@ -267,14 +267,14 @@ mod tests {
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
         for bad in [0o640, 0o604, 0o620, 0o602, 0o666] {
             fs::set_permissions(&path, fs::Permissions::from_mode(bad)).unwrap();
-            let fault = format!("{:#}", tokens.load().err().unwrap());
-            assert!(fault.contains("others can get at") && fault.contains("tokens.json"), "{fault}");
+            let error = format!("{:#}", tokens.load().err().unwrap());
+            assert!(error.contains("others can get at") && error.contains("tokens.json"), "{error}");
             assert!(tokens.keep(|file| &mut file.grants, entry("t", "i", "2")).is_err());
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::set_permissions(path.parent().unwrap(), fs::Permissions::from_mode(0o777)).unwrap();
-        let fault = format!("{:#}", tokens.load().err().unwrap());
-        assert!(fault.contains("others can write into"), "{fault}");
+        let error = format!("{:#}", tokens.load().err().unwrap());
+        assert!(error.contains("others can write into"), "{error}");
         fs::set_permissions(path.parent().unwrap(), fs::Permissions::from_mode(0o700)).unwrap();
         assert_eq!(names(&tokens), ["s i \"1\""]);
     }
@@ -301,8 +301,8 @@ mod tests {
     async fn a_lock_that_is_held_for_too_long_is_told_of() {
         let (_folder, tokens) = tokens();
         let held = tokens.lock("https://s").await.unwrap();
-        let fault = tokens.lock_within("https://s", LOCK_POLL).await.unwrap_err().to_string();
-        assert!(fault.contains("another process has been getting tokens for https://s"), "{fault}");
+        let error = tokens.lock_within("https://s", LOCK_POLL).await.unwrap_err().to_string();
+        assert!(error.contains("another process has been getting tokens for https://s"), "{error}");
         drop(held);
         tokens.lock_within("https://s", Duration::ZERO).await.unwrap();
     }

@@ -115,10 +115,10 @@ impl SealedFile {
         let (unused, done) = match changed {
             // An old file that came back after a crash would be worth nothing without its key.
             Ok(old) => (self.folder.sync().map(|()| old)?, Ok(())),
-            Err(fault) => (new, Err(fault)),
+            Err(error) => (new, Err(error)),
         };
-        if let Some(Err(fault)) = unused.map(|key| key.erase()) {
-            tracing::warn!("a key that is of no use any more stays in the keyring: {fault:#}");
+        if let Some(Err(error)) = unused.map(|key| key.erase()) {
+            tracing::warn!("a key that is of no use any more stays in the keyring: {error:#}");
         }
         done
     }
@@ -169,7 +169,7 @@ impl SealedFile {
             anyhow!("{} is sealed with a key that {program} keeps, and stays closed: {why}", shown.display())
         };
         let key = key.map_err(|why| closed(&why))?;
-        let content = key.open(sealed).map_err(|fault| closed(&fault.to_string()))?;
+        let content = key.open(sealed).map_err(|error| closed(&error.to_string()))?;
         Ok((Some(content), Some(key)))
     }
 
@@ -184,7 +184,7 @@ impl SealedFile {
             return cached;
         }
         let key = SealingKey::get(&sealed.helper, &sealed.name);
-        let key = key.map(Arc::new).map_err(|fault| format!("{fault:#}"));
+        let key = key.map(Arc::new).map_err(|error| format!("{error:#}"));
         *self.last_key.lock() =
             Some(CachedKey { name: sealed.name.clone(), key: key.clone(), at: Instant::now() });
         key
@@ -195,8 +195,8 @@ impl SealedFile {
         let path = self.path();
         let file = match File::open(&path) {
             Ok(file) => file,
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok((None, None)),
-            Err(fault) => return Err(fault).with_context(|| format!("cannot read {}", path.display())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((None, None)),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
         };
         check_owner(&file, &path)?;
         let content = read_open(&file).with_context(|| format!("cannot read {}", path.display()))?;
@@ -342,8 +342,8 @@ mod tests {
         assert_eq!(key.open(&sealed(SEALED)).unwrap(), b"{\"grants\":[]}");
         assert_eq!(key.open(&key.seal(b"new").unwrap()).unwrap(), b"new");
         for changed in ["", "?", "AAAA", &SEALED.replacen('A', "B", 1), &SEALED[..24]] {
-            let fault = key.open(&sealed(changed)).unwrap_err().to_string();
-            assert!(fault.contains("was changed"), "{changed}: {fault}");
+            let error = key.open(&sealed(changed)).unwrap_err().to_string();
+            assert!(error.contains("was changed"), "{changed}: {error}");
         }
     }
 }

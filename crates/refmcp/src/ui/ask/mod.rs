@@ -176,7 +176,7 @@ fn ask_consent(terminal: &mut Terminal, server: &str, params: &ElicitUrlParams) 
 
 /// An address that may be opened at all.
 fn visitable(address: &str) -> Result<Url, String> {
-    let page = Url::parse(address).map_err(|fault| format!("the address cannot be read, {fault}"))?;
+    let page = Url::parse(address).map_err(|error| format!("the address cannot be read, {error}"))?;
     match page.scheme() {
         "http" | "https" => Ok(page),
         other => Err(format!("only http and https are, not {other}")),

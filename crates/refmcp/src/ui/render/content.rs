@@ -118,9 +118,9 @@ fn media(out: &mut Rendered, what: &str, data: &str, mime_type: &str, path: &str
                  -o json | jq -r '{path}' | base64 -d > FILE"
             )
         }
-        Err(fault) => {
-            let fault = format!("cannot be shown: {}", one_line(&fault.to_string()));
-            format!("[{kind}] {}", view.paint.wrong(&fault))
+        Err(error) => {
+            let error = format!("cannot be shown: {}", one_line(&error.to_string()));
+            format!("[{kind}] {}", view.paint.wrong(&error))
         }
     };
     out.note(&note, view);

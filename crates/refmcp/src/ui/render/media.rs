@@ -86,7 +86,7 @@ pub(crate) fn decode(data: &str) -> io::Result<Vec<u8>> {
     STANDARD
         .decode(&data)
         .or_else(|_| STANDARD_NO_PAD.decode(&data))
-        .map_err(|fault| io::Error::new(io::ErrorKind::InvalidData, format!("no base64: {fault}")))
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("no base64: {error}")))
 }
 
 /// The sequence that makes a terminal show an image. The base64 in it is our own: the server's might end the sequence

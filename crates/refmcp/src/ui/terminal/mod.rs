@@ -225,7 +225,7 @@ impl Terminal {
         let mut text = current.to_string();
         loop {
             let typed = self.edit_line("JSON", &text)?;
-            let read = serde_json::from_str(&typed).map_err(|fault| format!("That is no JSON: {fault}"));
+            let read = serde_json::from_str(&typed).map_err(|error| format!("That is no JSON: {error}"));
             match read.and_then(|value| check(&value).map(|()| value)) {
                 Ok(value) => return Ok(value),
                 Err(why) => self.warn(&why)?,
@@ -242,7 +242,7 @@ impl Terminal {
             let typed = self.line(&format!("{label} (empty keeps it)"))?;
             return Ok(if typed.is_empty() { text.to_owned() } else { typed });
         }
-        let unusable = |fault: ReadlineError| AskError::Terminal(io::Error::other(fault));
+        let unusable = |error: ReadlineError| AskError::Terminal(io::Error::other(error));
         let config = Config::builder().behavior(Behavior::PreferTerm).build();
         let mut editor = DefaultEditor::with_config(config).map_err(unusable)?;
         match editor.readline_with_initial(&self.label(label), (text, "")) {
@@ -250,7 +250,7 @@ impl Terminal {
             Err(ReadlineError::Interrupted | ReadlineError::Eof | ReadlineError::Signal(_)) => {
                 Err(AskError::Ended)
             }
-            Err(fault) => Err(unusable(fault)),
+            Err(error) => Err(unusable(error)),
         }
     }
 

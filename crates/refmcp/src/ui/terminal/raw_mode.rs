@@ -42,8 +42,8 @@ impl Drop for RawMode {
     fn drop(&mut self) {
         use rustix::termios::{OptionalActions, tcsetattr};
 
-        if let Err(fault) = tcsetattr(&self.terminal, OptionalActions::Drain, &self.before) {
-            tracing::warn!(%fault, "the terminal cannot be set back");
+        if let Err(error) = tcsetattr(&self.terminal, OptionalActions::Drain, &self.before) {
+            tracing::warn!(%error, "the terminal cannot be set back");
         }
     }
 }

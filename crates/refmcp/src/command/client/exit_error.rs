@@ -1,6 +1,6 @@
 //! What went wrong, and what the process exits with for it.
 
-use anyhow::Error as Fault;
+use anyhow::Error as AnyError;
 use refmcp_auth::Scopes;
 use refmcp_auth::challenge::Challenge;
 use refmcp_client::model::ServerCapabilities;
@@ -15,27 +15,27 @@ use crate::ui::error::reworded;
 use crate::ui::text::{multi_line, one_line};
 
 /// There is no connection.
-pub(crate) fn of_connecting(fault: &ConnectError, last_lines: &LastLines) -> Fault {
-    let reason = match fault.why() {
-        _ if fault.needs_authorization() => ExitReason::Authorization,
+pub(crate) fn of_connecting(error: &ConnectError, last_lines: &LastLines) -> AnyError {
+    let reason = match error.why() {
+        _ if error.needs_authorization() => ExitReason::Authorization,
         // A server that knows no way to open a session speaks something else.
         OpenError::Refused(error) if error.code != code::METHOD_NOT_FOUND => ExitReason::Failed,
         _ => ExitReason::Unreachable,
     };
-    let wanted = match fault.why() {
+    let wanted = match error.why() {
         OpenError::Transport(why) => wanted(why),
         _ => String::new(),
     };
-    let what = last_lines.added_to(&format!("{fault}{wanted}"));
-    let is_of_wire = matches!(fault.why(), OpenError::Transport(_)) || !last_lines.is_empty();
+    let what = last_lines.added_to(&format!("{error}{wanted}"));
+    let is_of_wire = matches!(error.why(), OpenError::Transport(_)) || !last_lines.is_empty();
     let message = if is_of_wire { multi_line(&what) } else { one_line(&what) };
-    ExitError::new(reason, message).answered(fault.rpc()).into()
+    ExitError::new(reason, message).answered(error.rpc()).into()
 }
 
 /// A request brought no result.
-pub(crate) fn of_request(fault: &Error) -> Fault {
-    let reason = match fault {
-        _ if fault.needs_authorization() => ExitReason::Authorization,
+pub(crate) fn of_request(error: &Error) -> AnyError {
+    let reason = match error {
+        _ if error.needs_authorization() => ExitReason::Authorization,
         Error::Call(
             CallError::Transport(_)
             | CallError::NotOpen(_)
@@ -48,25 +48,25 @@ pub(crate) fn of_request(fault: &Error) -> Fault {
         | Error::EndlessList(_) => ExitReason::Unreachable,
         _ => ExitReason::Failed,
     };
-    let more = match fault {
+    let more = match error {
         Error::Call(CallError::Transport(why) | CallError::NotOpen(OpenError::Transport(why))) => {
             // What a program last wrote may be several lines.
-            let what = format!("{fault}{}", wanted(why));
-            return ExitError::new(reason, multi_line(&what)).answered(fault.rpc()).into();
+            let what = format!("{error}{}", wanted(why));
+            return ExitError::new(reason, multi_line(&what)).answered(error.rpc()).into();
         }
         _ => {
-            let data = fault.rpc().and_then(|error| error.data.as_ref());
+            let data = error.rpc().and_then(|error| error.data.as_ref());
             data.map(|data| format!(" {data}")).unwrap_or_default()
         }
     };
-    ExitError::new(reason, one_line(&format!("{fault}{more}"))).answered(fault.rpc()).into()
+    ExitError::new(reason, one_line(&format!("{error}{more}"))).answered(error.rpc()).into()
 }
 
 /// A request of this method brought no result from a server that declares these capabilities: a server that does not
 /// know what it never declared is said to declare it not.
-pub(crate) fn of_method(method: &str, declared: &ServerCapabilities, fault: &Error) -> Fault {
-    let said = of_request(fault);
-    let Some(error) = fault.rpc() else { return said };
+pub(crate) fn of_method(method: &str, declared: &ServerCapabilities, error: &Error) -> AnyError {
+    let said = of_request(error);
+    let Some(error) = error.rpc() else { return said };
     let Some((capability, is_declared)) = capability(method, declared) else { return said };
     if !is_declared {
         return reworded(&said, format!("the server declares no {capability}: {said}"));
@@ -114,12 +114,12 @@ fn wanted(why: &TransportError) -> String {
 }
 
 /// A signal ended the command.
-pub(crate) fn interrupted() -> Fault {
+pub(crate) fn interrupted() -> AnyError {
     stopped(Signal::Interrupt)
 }
 
 /// A signal ends the process.
-pub(crate) fn stopped(signal: Signal) -> Fault {
+pub(crate) fn stopped(signal: Signal) -> AnyError {
     ExitError::new(signal.reason(), signal.what()).into()
 }
 
@@ -134,12 +134,12 @@ mod tests {
             CallError::Transport(TransportError::Unauthorized { status: 403, challenge, reason })
         };
         let said = |challenge: &str| of_request(&unauthorized(challenge, None).into()).to_string();
-        let fault = said("Basic, Bearer error=\"insufficient_scope\", scope=\"a b\"");
-        assert_eq!(fault, "the server wants authorization (status 403): it wants a token for a b");
-        let fault = said("Basic, Bearer error=\"invalid_token\", error_description=\"it is over\"");
-        assert_eq!(fault, "the server wants authorization (status 403): it is over");
-        let fault = said("Bearer error=\"insufficient_scope\"");
-        assert_eq!(fault, "the server wants authorization (status 403): insufficient_scope");
+        let error = said("Basic, Bearer error=\"insufficient_scope\", scope=\"a b\"");
+        assert_eq!(error, "the server wants authorization (status 403): it wants a token for a b");
+        let error = said("Basic, Bearer error=\"invalid_token\", error_description=\"it is over\"");
+        assert_eq!(error, "the server wants authorization (status 403): it is over");
+        let error = said("Bearer error=\"insufficient_scope\"");
+        assert_eq!(error, "the server wants authorization (status 403): insufficient_scope");
         for other in ["Bearer scope=\"a\"", "Bearer", ""] {
             assert_eq!(said(other), "the server wants authorization (status 403)", "{other}");
         }
@@ -148,8 +148,8 @@ mod tests {
             ("Bearer error=\"invalid_token\"", "in the body"),
             ("Bearer error_description=\"in the head\"", "in the head"),
         ] {
-            let fault = of_request(&unauthorized(challenge, Some("in the body")).into()).to_string();
-            assert_eq!(fault, format!("the server wants authorization (status 403): {told}"));
+            let error = of_request(&unauthorized(challenge, Some("in the body")).into()).to_string();
+            assert_eq!(error, format!("the server wants authorization (status 403): {told}"));
         }
     }
 }
