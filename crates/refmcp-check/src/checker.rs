@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use refmcp_audit::verdict::Role;
 use refmcp_proto::revision::{Lifecycle, Revision};
-use refmcp_proto::rule::Rule;
+use refmcp_proto::rule::{self, Rule};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -124,7 +124,9 @@ impl Checker {
         let results = run_probes(&shared, &offers, progress).await;
         results.into_iter().filter(|it| shared.options.wants(it.rule)).for_each(|it| report.add(it));
         close_idle(&shared).await;
+        report.rules = rule::all().filter(|rule| shared.options.wants_audit(rule)).collect();
         for (revision, audited) in shared.audited.lock().drain(..) {
+            audited.judgements.iter().for_each(|judgement| report.features.merge(&judgement.features));
             let found = audit_results(&shared.target, revision, &audited);
             found.filter(|it| shared.options.wants_audit(it.rule)).for_each(|it| report.add(it));
         }

@@ -27,6 +27,8 @@
 //! | `probe` | the probes, as a table |
 //! | `checker` | runs them, several at a time, each within its time |
 //! | `report` | what was found |
+//! | `judged` | the same in the shape of the reports of audits, which are written in every format |
+//! | `requirements` | the rules that each revision is scored by |
 //! | `baseline` | findings that are known |
 //!
 //! Only tools that are marked as read-only are called unless [`Options::allow_destructive`] is set; sessions are deleted.
@@ -40,9 +42,11 @@ mod arguments;
 mod baseline;
 mod checker;
 mod connection;
+mod judged;
 mod offer;
 mod probe;
 mod report;
+mod requirements;
 mod session;
 mod target;
 
@@ -50,4 +54,5 @@ pub use baseline::{Baseline, BaselineError, Compared};
 pub use checker::{Checker, Options, Progress};
 pub use probe::{checked_rules, probe_names};
 pub use report::{CheckFinding, CheckReport, CheckResult, Exchange, Outcome};
+pub use requirements::requirements;
 pub use target::Target;

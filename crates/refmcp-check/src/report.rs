@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use refmcp_audit::auditor::{Features, Judgement};
-use refmcp_audit::recording::Side;
-use refmcp_audit::verdict::{Evidence, MAX_EVIDENCE, Role, Verdicts, Violation};
+use refmcp_audit::auditor::Features;
 use refmcp_proto::revision::{Revision, RevisionSet};
 use refmcp_proto::rule::{Level, Rule};
+
+use crate::requirements::is_required;
 
 /// What was sent, and what came back.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -104,9 +104,11 @@ impl CheckResult {
         }
     }
 
-    /// Whether the specification demands what the server did not keep.
+    /// Whether the server broke a requirement of the revision.
     pub fn breaks_must(&self) -> bool {
-        self.finding().is_some() && matches!(self.rule.level, Level::Must | Level::May)
+        self.finding().is_some()
+            && matches!(self.rule.level, Level::Must | Level::May)
+            && is_required(self.rule, self.revision)
     }
 }
 
@@ -125,6 +127,10 @@ pub struct CheckReport {
     pub unsupported: Vec<(Revision, String)>,
     /// Every result, by probe and revision.
     pub results: Vec<CheckResult>,
+    /// The rules that were to be judged, whether or not there are results.
+    pub rules: Vec<&'static Rule>,
+    /// What the server was seen to do with features of the protocol.
+    pub features: Features,
 }
 
 impl CheckReport {
@@ -158,34 +164,6 @@ impl CheckReport {
         };
         if !self.results.iter().any(same) {
             self.results.push(result);
-        }
-    }
-
-    /// The same as verdicts on a server, for the reports of audits.
-    pub fn judgement(&self) -> Judgement {
-        let mut verdicts = Verdicts::default();
-        for result in &self.results {
-            match &result.outcome {
-                Outcome::Kept => verdicts.keep(result.rule, Role::Server),
-                Outcome::Broken(finding) => {
-                    let CheckFinding { what, expected, exchange } = &**finding;
-                    let text = format!("{}\n\n{}", exchange.request, exchange.answer);
-                    let evidence = Evidence { text: shortened(&text, MAX_EVIDENCE), ..Evidence::default() };
-                    let (what, expected) = (what.clone(), expected.clone());
-                    let violation = Violation { what, expected, count: 1, evidence };
-                    verdicts.break_rule(result.rule, Role::Server, violation);
-                }
-                Outcome::Skipped(_) | Outcome::NotVerified(_) => {}
-            }
-        }
-        Judgement {
-            client: String::new(),
-            server: self.server.clone(),
-            transport: self.transport.to_owned(),
-            revisions: self.revisions,
-            side: Side::Client,
-            features: Features::default(),
-            verdicts,
         }
     }
 }

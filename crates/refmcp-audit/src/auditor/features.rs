@@ -85,7 +85,7 @@ impl Features {
     }
 
     /// Adds what was seen in another conversation.
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         for (&(feature, role), &support) in &other.seen {
             self.see(feature, role, support);
         }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::counted;
-use super::model::{Conclusion, Report, RuleOutcome, RuleReport};
+use super::model::{Conclusion, Report};
+use super::rule::{RuleOutcome, RuleReport};
 use crate::verdict::Role;
 
 /// Rules whose outcome differs between an earlier report and a later one. Names, versions and transports of the parties do not
@@ -105,12 +106,8 @@ impl Difference {
             (RuleOutcome::Broken, RuleOutcome::Broken) if new.is_empty() => &mut self.still_broken,
             (_, RuleOutcome::Broken) => &mut self.newly_broken,
             (RuleOutcome::Broken, RuleOutcome::Kept) => &mut self.no_longer_broken,
-            (RuleOutcome::NotExercised | RuleOutcome::NotJudged, RuleOutcome::Kept) => {
-                &mut self.newly_exercised
-            }
-            (RuleOutcome::Broken | RuleOutcome::Kept, RuleOutcome::NotExercised | RuleOutcome::NotJudged) => {
-                &mut self.no_longer_exercised
-            }
+            (before, RuleOutcome::Kept) if !before.is_judged() => &mut self.newly_exercised,
+            (before, now) if before.is_judged() && !now.is_judged() => &mut self.no_longer_exercised,
             _ => return,
         };
         let Some(Merged { rule, .. }) = now.or(before) else { return };

@@ -7,7 +7,8 @@
 use std::fmt::Write;
 
 use super::markup::{escaped, escaped_line};
-use super::model::{JudgementReport, Report, RuleOutcome, RuleReport};
+use super::model::{JudgementReport, Report};
+use super::rule::{ExchangeReport, RuleOutcome, RuleReport};
 use super::{by_party, counted};
 use crate::verdict::Role;
 
@@ -20,7 +21,8 @@ pub fn junit(report: &Report) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
-        "<testsuites name=\"refmcp audit\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">",
+        "<testsuites name=\"refmcp {}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\">",
+        if report.checked.is_some() { "check" } else { "audit" },
         sum(&|suite| suite.tests()) + unjudged,
         sum(&|suite| suite.failures()),
         sum(&|suite| suite.errors()) + unjudged,
@@ -107,22 +109,23 @@ impl Suite<'_> {
         let _ = write!(out, "    <testcase classname=\"{}.{}\" name=\"{name}\"", self.party, rule.level);
         let end = match rule.outcome {
             RuleOutcome::Kept => "/>\n".to_owned(),
-            RuleOutcome::NotExercised => "><skipped message=\"not exercised\"/></testcase>\n".to_owned(),
-            RuleOutcome::NotJudged => {
-                let why = rule.reason.as_deref().unwrap_or("what passes does not show it");
-                format!("><skipped message=\"not judged: {}\"/></testcase>\n", escaped_line(why))
+            RuleOutcome::NotVerified | RuleOutcome::NotExercised | RuleOutcome::NotJudged => {
+                let why = rule.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+                let message = escaped_line(&format!("{}{why}", rule.outcome));
+                format!("><skipped message=\"{message}\"/></testcase>\n")
             }
             RuleOutcome::Broken => {
                 let what: Vec<&str> = rule.violations.iter().map(|violation| &*violation.what).collect();
                 let message = escaped_line(&what.join("; "));
                 let details = escaped(&details(rule));
+                let excuse = rule.excuse.as_ref().map(|why| format!(", {why}")).unwrap_or_default();
                 match rule.breaks_must() {
                     true => format!(
                         ">\n      <failure type=\"{}\" message=\"{message}\">{details}</failure>\n    </testcase>\n",
                         rule.level
                     ),
                     false => format!(
-                        ">\n      <skipped message=\"broken ({}): {message}\"/>\n      <system-out>{details}</system-out>\n    </testcase>\n",
+                        ">\n      <skipped message=\"broken ({}{excuse}): {message}\"/>\n      <system-out>{details}</system-out>\n    </testcase>\n",
                         rule.level
                     ),
                 }
@@ -148,6 +151,12 @@ fn details(rule: &RuleReport) -> String {
         let _ = writeln!(text, "expected: {}", violation.expected);
         if let Some(evidence) = &violation.evidence {
             let _ = writeln!(text, "at {evidence}\n{}", evidence.text);
+        }
+        if !violation.revisions.is_empty() {
+            let _ = writeln!(text, "in {}", violation.revisions.join(", "));
+        }
+        for (label, part) in violation.exchange.iter().flat_map(ExchangeReport::parts) {
+            let _ = writeln!(text, "{label}:\n{part}");
         }
     }
     if rule.unlisted() > 0 {

@@ -2,22 +2,30 @@
 
 use std::fmt::Write;
 
+use super::count::{columns, counts};
 use super::difference::Difference;
-use super::model::{JudgementReport, Report, RuleOutcome, RuleReport, counts};
+use super::model::{JudgementReport, Report, broken_groups};
+use super::rule::{ExchangeReport, RuleOutcome, RuleReport};
 use super::{by_party, counted, support};
 use crate::visible::{multi_line, one_line};
 
 /// A report as Markdown.
 pub fn markdown(report: &Report) -> String {
-    let mut out = format!("# Audit report\n\n**{}**\n", report.summary());
+    let mut out = format!("# {}\n\n**{}**\n", report.title(), report.summary());
     for file in &report.recordings {
         let cut = if file.cut_off { "; its last line is cut off and left out" } else { "" };
         // Writing to a string cannot fail.
         let _ = write!(out, "\n- {}: {}{cut}", code(&file.name), counted(file.events, "event"));
     }
+    if let Some(checked) = &report.checked {
+        let _ = write!(out, "\n- checked: {}", code(&checked.target));
+        for line in checked.lines() {
+            let _ = write!(out, "\n- {}", inline(&line));
+        }
+    }
     out.push('\n');
     for judgement in &report.judgements {
-        write_judgement(judgement, &mut out);
+        write_judgement(judgement, report.checked.is_some(), &mut out);
     }
     let _ = writeln!(out, "\nWritten by {}.", inline(&report.generator));
     out
@@ -56,31 +64,32 @@ pub fn difference_markdown(difference: &Difference) -> String {
     out
 }
 
-fn write_judgement(judgement: &JudgementReport, out: &mut String) {
-    let _ = writeln!(out, "\n## {}\n", code(&judgement.title()));
-    let _ = writeln!(out, "Recorded by the {}.", judgement.recorded_by);
+fn write_judgement(judgement: &JudgementReport, is_checked: bool, out: &mut String) {
+    let _ = writeln!(out, "\n## {}", code(&judgement.title()));
+    if !is_checked {
+        let _ = writeln!(out, "\nRecorded by the {}.", judgement.recorded_by);
+    }
     if !judgement.is_judged() {
         out.push_str("\n**Nothing was judged.**\n");
     }
-    for (title, rules) in [
-        ("Broken, and demanded by the specification", judgement.broken_musts().collect::<Vec<_>>()),
-        ("Broken, and recommended by the specification", judgement.advice().collect()),
-    ] {
+    for (title, rules) in broken_groups(judgement) {
         if !rules.is_empty() {
             let _ = writeln!(out, "\n### {title}");
             rules.iter().for_each(|rule| write_rule(rule, out));
         }
     }
-    out.push_str("\n### All rules\n\n| party | level | broken | kept | not exercised | not judged |\n");
-    out.push_str("|---|---|---|---|---|---|\n");
-    for count in counts(judgement.rules.iter()) {
-        let _ = writeln!(
-            out,
-            "| {} | {} | {} | {} | {} | {} |",
-            count.party, count.level, count.broken, count.kept, count.not_exercised, count.not_judged
-        );
+    let counts = counts(judgement.rules.iter());
+    let columns = columns(&counts);
+    let cells = |cell: &dyn Fn(RuleOutcome) -> String| {
+        columns.iter().map(|it| format!(" {} |", cell(*it))).collect::<String>()
+    };
+    let _ = writeln!(out, "\n### All rules\n\n| party | level |{}", cells(&|outcome| outcome.to_string()));
+    let _ = writeln!(out, "|---|---|{}", "---|".repeat(columns.len()));
+    for count in counts {
+        let cells = cells(&|outcome| count.of(outcome).to_string());
+        let _ = writeln!(out, "| {} | {} |{cells}", count.party, count.level);
     }
-    for outcome in [RuleOutcome::Kept, RuleOutcome::NotExercised] {
+    for outcome in [RuleOutcome::Kept, RuleOutcome::NotVerified, RuleOutcome::NotExercised] {
         let rules: Vec<RuleReport> = judgement.with(outcome).cloned().collect();
         for (party, rules) in by_party(&rules) {
             let ids: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
@@ -114,11 +123,20 @@ fn write_rule(rule: &RuleReport, out: &mut String) {
         rule.party,
         inline(&rule.text)
     );
+    if let Some(excuse) = &rule.excuse {
+        let _ = writeln!(out, "\nIt fails nothing: {}.", inline(excuse));
+    }
     for violation in &rule.violations {
         let _ = writeln!(out, "\n- {}, {}", code(&violation.what), counted(violation.count, "time"));
+        if !violation.revisions.is_empty() {
+            let _ = writeln!(out, "- in {}", violation.revisions.join(", "));
+        }
         let _ = writeln!(out, "- expected: {}", code(&violation.expected));
         if let Some(evidence) = &violation.evidence {
             let _ = writeln!(out, "- at {}\n\n{}", code(&evidence.to_string()), block(&evidence.text));
+        }
+        for (label, part) in violation.exchange.iter().flat_map(ExchangeReport::parts) {
+            let _ = writeln!(out, "- {label}:\n\n{}", block(part));
         }
     }
     if rule.unlisted() > 0 {

@@ -1,7 +1,7 @@
-//! Reports: the verdicts of an audit for people and for programs.
+//! Reports: the verdicts of an audit or of a check, for people and for programs.
 //!
 //! A [`Reporter`] reads recordings and makes a [`Report`], which is also what is written as JSON and read back; everything else is
-//! written from it.
+//! written from it. [`Report::of_check`] makes one of what was found out about a server that was checked.
 //!
 //! | function | what it writes |
 //! |---|---|
@@ -32,6 +32,7 @@
 //! # Ok::<(), refmcp_audit::recording::ReadError>(())
 //! ```
 
+mod count;
 mod difference;
 mod excerpt;
 mod html;
@@ -40,19 +41,21 @@ mod markdown;
 mod markup;
 mod model;
 mod reporter;
+mod rule;
 mod sarif;
 mod text;
 
+pub use count::Count;
 pub use difference::{Change, Difference};
 pub use excerpt::Excerpt;
 pub use html::html;
 pub use junit::junit;
 pub use markdown::{difference_markdown, markdown};
 pub use model::{
-    Conclusion, Count, EvidenceReport, FeatureReport, JudgementReport, RecordingFile, Report, ReportError,
-    RuleOutcome, RuleReport, ViolationReport,
+    CheckedServer, Conclusion, FeatureReport, JudgementReport, RecordingFile, Report, ReportError, Score,
 };
 pub use reporter::Reporter;
+pub use rule::{EvidenceReport, ExchangeReport, RuleOutcome, RuleReport, ViolationReport};
 pub use sarif::sarif;
 pub use text::{Tone, difference_text, text};
 
@@ -62,6 +65,19 @@ use crate::verdict::Role;
 /// A number with its noun.
 fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// How often a violation happened and in which revisions, to be put behind it.
+fn times(violation: &ViolationReport) -> String {
+    let revisions = match &*violation.revisions {
+        [] => String::new(),
+        some => format!(" in {}", some.join(", ")),
+    };
+    let count = if violation.count > 1 { format!("{} times", violation.count) } else { String::new() };
+    match format!("{count}{revisions}").trim() {
+        "" => String::new(),
+        some => format!(" ({some})"),
+    }
 }
 
 /// What was seen of a feature, in words.

@@ -1,17 +1,19 @@
 //! The report: every rule that binds a party, with what was found out about it. This is the shape of its JSON.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use refmcp_proto::rule::Level;
 use serde::{Deserialize, Serialize};
 
+use super::count::{Count, counts};
+use super::rule::{RuleOutcome, RuleReport};
 use crate::auditor::Support;
-use crate::verdict::{Outcome, Role, Verdict};
+use crate::verdict::Role;
 
 /// The version of the shape; readers refuse others. Members may be added within a version.
 const VERSION: u32 = 1;
 
-/// The verdicts on all conversations of some recordings.
+/// The verdicts on all conversations of some recordings, or on a server that was checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -28,8 +30,44 @@ pub struct Report {
     pub recordings: Vec<RecordingFile>,
     /// How many connections were not judged, because too many were open at a time.
     pub connections_left_out: u64,
+    /// The server that was checked, where this is no report on recordings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<CheckedServer>,
     /// The verdicts, by client, server and transport.
     pub judgements: Vec<JudgementReport>,
+}
+
+/// The server of a check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckedServer {
+    /// Where it is or how it is started, without secrets.
+    pub target: String,
+    /// The revisions that were asked for and could not be checked, and why.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unsupported: BTreeMap<String, String>,
+    /// Entries of the baseline whose rule the server keeps by now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stale: Vec<String>,
+    /// What was found out about the rules that each revision is scored by.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scores: BTreeMap<String, Score>,
+}
+
+/// What was found out about the requirements of one revision.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Score {
+    /// How many there are.
+    pub requirements: u64,
+    /// Kept.
+    pub kept: u64,
+    /// Broken, known ones included.
+    pub broken: u64,
+    /// They should have been found out and could not be.
+    pub not_verified: u64,
+    /// Skipped, or their situation did not arise.
+    pub not_exercised: u64,
 }
 
 /// What a report comes to.
@@ -42,25 +80,6 @@ pub enum Conclusion {
     Kept,
     /// No rule was kept or broken: there is nothing to conclude from.
     NothingJudged,
-}
-
-/// How many rules of a party and a level have each outcome.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Count {
-    /// The party.
-    pub party: Role,
-    /// The level.
-    #[serde(with = "level_name")]
-    pub level: Level,
-    /// Broken at least once.
-    pub broken: u64,
-    /// Kept.
-    pub kept: u64,
-    /// Their situation did not arise.
-    pub not_exercised: u64,
-    /// What passes does not show them.
-    pub not_judged: u64,
 }
 
 /// A recording that was judged.
@@ -109,85 +128,6 @@ pub struct FeatureReport {
     pub server: Option<Support>,
 }
 
-/// What one party did about one rule.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RuleReport {
-    /// The id of the rule.
-    pub id: String,
-    /// The party.
-    pub party: Role,
-    /// How strict the rule is.
-    #[serde(with = "level_name")]
-    pub level: Level,
-    /// What was found out.
-    pub outcome: RuleOutcome,
-    /// The rule in one sentence.
-    pub text: String,
-    /// Where the specification has it.
-    pub link: String,
-    /// How often it was kept.
-    pub kept: u64,
-    /// How often it was broken.
-    pub broken: u64,
-    /// The different ways in which it was broken; there may be more than are listed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub violations: Vec<ViolationReport>,
-    /// Why what passes does not show it, where it is not judged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// What was found out about a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum RuleOutcome {
-    /// The party broke it at least once.
-    Broken,
-    /// The party was in the rule's situation and kept it.
-    Kept,
-    /// The rule's situation did not arise.
-    NotExercised,
-    /// What passes does not show whether it is kept.
-    NotJudged,
-}
-
-/// One way in which a rule was broken.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ViolationReport {
-    /// What happened.
-    pub what: String,
-    /// What the party should do instead.
-    pub expected: String,
-    /// How often it happened so.
-    pub count: u64,
-    /// Where it happened first; none where it is about no single event.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<EvidenceReport>,
-}
-
-/// Where something is in the recordings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct EvidenceReport {
-    /// The recording.
-    pub file: String,
-    /// The line of it, from 1.
-    pub line: u64,
-    /// The number of the event over all recordings, from 1.
-    pub event: u64,
-    /// When, in milliseconds since the Unix epoch.
-    pub at: u64,
-    /// The connection, as the recording numbers it.
-    pub connection: u64,
-    /// The HTTP request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stream: Option<u64>,
-    /// The message or the HTTP head; what is cut says how long it is.
-    pub text: String,
-}
-
 /// A JSON text that is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
@@ -203,6 +143,11 @@ pub enum ReportError {
 }
 
 impl Report {
+    /// The report on a server that was checked.
+    pub fn of_check(checked: CheckedServer, judgement: JudgementReport) -> Self {
+        Self { checked: Some(checked), ..Self::new(Vec::new(), 0, vec![judgement]) }
+    }
+
     pub(super) fn new(
         recordings: Vec<RecordingFile>,
         connections_left_out: u64,
@@ -215,6 +160,7 @@ impl Report {
             counts: Vec::new(),
             recordings,
             connections_left_out,
+            checked: None,
             judgements,
         };
         report.counts = counts(report.rules());
@@ -279,22 +225,36 @@ impl Report {
         musts.chain(advice)
     }
 
+    /// What it is a report of.
+    pub(super) fn title(&self) -> &'static str {
+        if self.checked.is_some() { "Check report" } else { "Audit report" }
+    }
+
     /// What a report comes to, in one sentence.
     pub fn summary(&self) -> String {
         let count = |is_it: fn(&RuleReport) -> bool| self.rules().filter(|rule| is_it(rule)).count() as u64;
         let kept = count(|rule| rule.outcome == RuleOutcome::Kept);
         let demanded = count(RuleReport::breaks_must);
-        let advised = count(|rule| rule.outcome == RuleOutcome::Broken) - demanded;
+        let excused = count(|rule| rule.outcome == RuleOutcome::Broken && rule.excuse.is_some());
+        let advised = count(|rule| rule.outcome == RuleOutcome::Broken) - demanded - excused;
         let rules = |number| super::counted(number, "rule");
         let advice = match advised {
             0 => String::new(),
             number => format!("; {} that it recommends broken", rules(number)),
         };
+        let excused = match excused {
+            0 => String::new(),
+            number => format!("; {} broken that fail nothing", rules(number)),
+        };
+        let advice = advice + &excused;
         let left_out = match self.connections_left_out {
             0 => String::new(),
             number => format!(" {} not judged: too many at a time.", super::counted(number, "connection")),
         };
         let summary = match self.conclusion {
+            Conclusion::NothingJudged if self.checked.is_some() => {
+                "Nothing was judged: nothing could be verified.".to_owned()
+            }
             Conclusion::NothingJudged => {
                 "Nothing was judged: no rule was kept or broken in what was recorded.".to_owned()
             }
@@ -313,26 +273,36 @@ impl Report {
     }
 }
 
-/// Counts rules by party and level, in that order.
-pub(super) fn counts<'a>(rules: impl Iterator<Item = &'a RuleReport>) -> Vec<Count> {
-    let mut counts: Vec<Count> = Vec::new();
-    for rule in rules {
-        let (party, level) = (rule.party, rule.level);
-        let at = counts.iter().position(|count| (count.party, count.level) == (party, level));
-        let at = at.unwrap_or_else(|| {
-            counts.push(Count { party, level, broken: 0, kept: 0, not_exercised: 0, not_judged: 0 });
-            counts.len() - 1
-        });
-        let Some(count) = counts.get_mut(at) else { continue };
-        *match rule.outcome {
-            RuleOutcome::Broken => &mut count.broken,
-            RuleOutcome::Kept => &mut count.kept,
-            RuleOutcome::NotExercised => &mut count.not_exercised,
-            RuleOutcome::NotJudged => &mut count.not_judged,
-        } += 1;
+impl CheckedServer {
+    /// What was not checked, what is stale and the scores, one line each.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let unsupported = self.unsupported.iter().map(|(it, why)| format!("{it} is not checked: {why}"));
+        let stale =
+            self.stale.iter().map(|it| format!("stale in the baseline: the server keeps {it} by now"));
+        let scores = self.scores.iter().map(|(revision, score)| format!("{revision}: {score}"));
+        unsupported.chain(stale).chain(scores).collect()
     }
-    counts.sort_by_key(|count| (count.party, count.level));
-    counts
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { requirements, kept, broken, not_verified, not_exercised } = self;
+        write!(
+            f,
+            "of {requirements} requirements {kept} kept, {broken} broken, {not_verified} not verified, \
+             {not_exercised} skipped or not exercised"
+        )
+    }
+}
+
+/// The broken rules of a judgement under their headings, worst first.
+pub(super) fn broken_groups(judgement: &JudgementReport) -> [(&'static str, Vec<&RuleReport>); 3] {
+    let (excused, advice): (Vec<_>, Vec<_>) = judgement.advice().partition(|rule| rule.excuse.is_some());
+    [
+        ("Broken, and demanded by the specification", judgement.broken_musts().collect()),
+        ("Broken, and recommended by the specification", advice),
+        ("Broken, and fails nothing", excused),
+    ]
 }
 
 impl JudgementReport {
@@ -346,7 +316,7 @@ impl JudgementReport {
         self.rules.iter().filter(|rule| rule.breaks_must())
     }
 
-    /// The broken rules that the specification recommends or describes.
+    /// The broken rules that the specification recommends or describes, and those that fail nothing.
     pub fn advice(&self) -> impl Iterator<Item = &RuleReport> {
         self.with(RuleOutcome::Broken).filter(|rule| !rule.breaks_must())
     }
@@ -368,103 +338,5 @@ impl JudgementReport {
         };
         let (client, server) = (name(&self.client, "client"), name(&self.server, "server"));
         format!("{client} and {server}, {}, {revisions}", self.transport)
-    }
-}
-
-impl RuleReport {
-    pub(super) fn new(verdict: &Verdict, is_audited: bool, violations: Vec<ViolationReport>) -> Self {
-        let outcome = match verdict.outcome() {
-            Outcome::Broken => RuleOutcome::Broken,
-            Outcome::Kept => RuleOutcome::Kept,
-            Outcome::NotExercised if is_audited => RuleOutcome::NotExercised,
-            Outcome::NotExercised => RuleOutcome::NotJudged,
-        };
-        let reason = crate::coverage::not_audited(verdict.rule).filter(|_| outcome == RuleOutcome::NotJudged);
-        let Verdict { rule, role, kept, broken, .. } = *verdict;
-        Self {
-            id: rule.id.to_owned(),
-            party: role,
-            level: rule.level,
-            outcome,
-            text: rule.text.to_owned(),
-            link: rule.link(),
-            kept,
-            broken,
-            violations,
-            reason: reason.map(str::to_owned),
-        }
-    }
-
-    /// Whether the specification demands what was not kept.
-    pub fn breaks_must(&self) -> bool {
-        self.outcome == RuleOutcome::Broken && self.is_demanded()
-    }
-
-    /// Whether the specification demands it; the rest it recommends or describes.
-    pub fn is_demanded(&self) -> bool {
-        matches!(self.level, Level::Must | Level::May)
-    }
-
-    /// How often it was broken in ways that are not listed.
-    pub fn unlisted(&self) -> u64 {
-        self.broken.saturating_sub(self.violations.iter().map(|violation| violation.count).sum())
-    }
-}
-
-impl RuleOutcome {
-    /// Every one.
-    pub const ALL: [Self; 4] = [Self::Broken, Self::Kept, Self::NotExercised, Self::NotJudged];
-
-    /// Its name as a heading.
-    pub(super) fn heading(self) -> &'static str {
-        match self {
-            Self::Broken => "Broken",
-            Self::Kept => "Kept",
-            Self::NotExercised => "Not exercised",
-            Self::NotJudged => "Not judged",
-        }
-    }
-
-    /// Whether the party was in the rule's situation.
-    pub fn is_judged(self) -> bool {
-        matches!(self, Self::Broken | Self::Kept)
-    }
-}
-
-impl fmt::Display for RuleOutcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Broken => "broken",
-            Self::Kept => "kept",
-            Self::NotExercised => "not exercised",
-            Self::NotJudged => "not judged",
-        })
-    }
-}
-
-impl fmt::Display for EvidenceReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}, connection {}", self.file, self.line, self.connection)?;
-        match self.stream {
-            Some(stream) => write!(f, ", HTTP request {stream}"),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Levels by their names.
-mod level_name {
-    use refmcp_proto::rule::Level;
-    use serde::{Deserialize, Deserializer, Serializer, de};
-
-    pub(super) fn serialize<S: Serializer>(level: &Level, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(level)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Level, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        let levels = [Level::Must, Level::Should, Level::May, Level::Note];
-        let found = levels.into_iter().find(|level| level.to_string() == name);
-        found.ok_or_else(|| de::Error::custom(format!("`{name}` is no level of a rule")))
     }
 }

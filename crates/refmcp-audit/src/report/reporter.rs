@@ -8,9 +8,8 @@ use refmcp_proto::rule::{self, Rule};
 use refmcp_transport::observer::Side;
 
 use super::excerpt::Excerpt;
-use super::model::{
-    EvidenceReport, FeatureReport, JudgementReport, RecordingFile, Report, RuleReport, ViolationReport,
-};
+use super::model::{FeatureReport, JudgementReport, RecordingFile, Report};
+use super::rule::{EvidenceReport, RuleReport, ViolationReport};
 use crate::auditor::{Auditor, Feature, Judgement, audited_rules};
 use crate::recording::{self, Event, ReadError};
 use crate::verdict::{Evidence, Role, Verdict, Violation};
@@ -136,7 +135,8 @@ impl Places<'_> {
 
     fn violation(&self, violation: &Violation) -> ViolationReport {
         let Violation { what, expected, count, evidence } = violation.clone();
-        ViolationReport { what, expected, count, evidence: self.evidence(&evidence) }
+        let evidence = self.evidence(&evidence);
+        ViolationReport { what, expected, count, revisions: Vec::new(), evidence, exchange: None }
     }
 }
 

@@ -8,8 +8,9 @@ use std::fmt::Write;
 use refmcp_proto::rule::Level;
 use serde_json::{Value, json};
 
-use super::model::{Conclusion, JudgementReport, Report, RuleOutcome, RuleReport, ViolationReport};
-use crate::visible::one_line;
+use super::model::{Conclusion, JudgementReport, Report};
+use super::rule::{ExchangeReport, RuleOutcome, RuleReport, ViolationReport};
+use crate::visible::{multi_line, one_line};
 
 /// A report as SARIF.
 ///
@@ -24,7 +25,9 @@ pub fn sarif(report: &Report) -> serde_json::Result<String> {
             rules.push(rule);
             rules.len() - 1
         });
-        results.extend(rule.violations.iter().map(|violation| result(judgement, rule, index, violation)));
+        let target = report.checked.as_ref().map(|checked| &*checked.target);
+        let of_rule = rule.violations.iter();
+        results.extend(of_rule.map(|violation| result(judgement, rule, index, violation, target)));
     }
     let is_judged = report.conclusion != Conclusion::NothingJudged;
     let mut invocation = json!({ "executionSuccessful": is_judged });
@@ -77,14 +80,18 @@ fn result(
     rule: &RuleReport,
     index: usize,
     violation: &ViolationReport,
+    target: Option<&str>,
 ) -> Value {
     let message = format!("The {}: {}. Expected: {}.", rule.party, violation.what, violation.expected);
+    let parts = violation.exchange.iter().flat_map(ExchangeReport::parts);
+    let parts: String = parts.map(|(label, part)| format!("\n\n{label}:\n{}", multi_line(part))).collect();
+    let revisions = if violation.revisions.is_empty() { &judgement.revisions } else { &violation.revisions };
     let mut result = json!({
         "ruleId": rule.id,
         "ruleIndex": index,
         "kind": "fail",
         "level": level(rule),
-        "message": { "text": one_line(&message) },
+        "message": { "text": format!("{}{parts}", one_line(&message)) },
         "occurrenceCount": violation.count,
         "partialFingerprints": { "violation/v1": format!("{}/{}/{}", rule.id, rule.party, violation.what) },
         "properties": {
@@ -93,15 +100,28 @@ fn result(
             "client": judgement.client,
             "server": judgement.server,
             "transport": judgement.transport,
-            "revisions": judgement.revisions,
+            "revisions": revisions,
+            "exchange": violation.exchange,
         },
     });
-    if let (Some(evidence), Some(members)) = (&violation.evidence, result.as_object_mut()) {
+    let mut add = |name: &str, value: Value| {
+        if let Some(members) = result.as_object_mut() {
+            members.insert(name.to_owned(), value);
+        }
+    };
+    if let Some(excuse) = &rule.excuse {
+        add("suppressions", json!([{ "kind": "external", "justification": excuse }]));
+    }
+    if let Some(target) = target {
+        let place = json!({ "fullyQualifiedName": target, "kind": "resource" });
+        add("locations", json!([{ "logicalLocations": [place] }]));
+    }
+    if let Some(evidence) = &violation.evidence {
         let location = json!({ "physicalLocation": {
             "artifactLocation": { "uri": uri(&evidence.file) },
             "region": { "startLine": evidence.line, "snippet": { "text": evidence.text } },
         } });
-        members.insert("locations".to_owned(), json!([location]));
+        add("locations", json!([location]));
     }
     result
 }

@@ -1,8 +1,10 @@
 //! Reports as text for a terminal. The caller decides what a [`Tone`] looks like.
 
+use super::count::{columns, counts};
 use super::difference::Difference;
-use super::model::{Conclusion, FeatureReport, JudgementReport, Report, RuleOutcome, RuleReport, counts};
-use super::{by_party, counted, support};
+use super::model::{Conclusion, FeatureReport, JudgementReport, Report, broken_groups};
+use super::rule::{ExchangeReport, RuleOutcome, RuleReport};
+use super::{by_party, counted, support, times};
 use crate::visible::{multi_line, one_line};
 
 /// What a part of a text is, for its colour.
@@ -40,8 +42,12 @@ pub fn text(report: &Report, paint: impl Fn(Tone, &str) -> String) -> String {
         let line = format!("{}: {}{cut}", file.name, counted(file.events, "event"));
         writer.line(0, Tone::Faint, &line);
     }
+    if let Some(checked) = &report.checked {
+        writer.line(0, Tone::Faint, &format!("checked: {}", checked.target));
+        checked.lines().iter().for_each(|line| writer.plain(0, line));
+    }
     for judgement in &report.judgements {
-        writer.judgement(judgement);
+        writer.judgement(judgement, report.checked.is_some());
     }
     if !writer.out.is_empty() {
         writer.blank();
@@ -93,26 +99,29 @@ struct Writer<F> {
 }
 
 impl<F: Fn(Tone, &str) -> String> Writer<F> {
-    fn judgement(&mut self, judgement: &JudgementReport) {
+    fn judgement(&mut self, judgement: &JudgementReport, is_checked: bool) {
         self.blank();
         self.line(0, Tone::Strong, &judgement.title());
-        self.line(0, Tone::Faint, &format!("recorded by the {}", judgement.recorded_by));
+        if !is_checked {
+            self.line(0, Tone::Faint, &format!("recorded by the {}", judgement.recorded_by));
+        }
         if !judgement.is_judged() {
             self.blank();
             self.line(2, Tone::Careful, "nothing was judged");
         }
-        for (title, tone, rules) in [
-            ("Broken, and demanded by the specification", Tone::Wrong, judgement.broken_musts().collect()),
-            ("Broken, and recommended by the specification", Tone::Careful, judgement.advice().collect()),
-        ] {
-            let rules: Vec<&RuleReport> = rules;
-            if !rules.is_empty() {
+        for (title, rules) in broken_groups(judgement) {
+            if let Some(rule) = rules.first() {
+                let tone = if rule.breaks_must() { Tone::Wrong } else { Tone::Careful };
                 self.blank();
                 self.line(0, tone, &format!("{title}: {}", counted(rules.len() as u64, "rule")));
                 rules.iter().for_each(|rule| self.rule(rule, tone));
             }
         }
-        for (outcome, tone) in [(RuleOutcome::Kept, Tone::Good), (RuleOutcome::NotExercised, Tone::Strong)] {
+        for (outcome, tone) in [
+            (RuleOutcome::Kept, Tone::Good),
+            (RuleOutcome::NotVerified, Tone::Careful),
+            (RuleOutcome::NotExercised, Tone::Strong),
+        ] {
             self.ids(judgement, outcome, tone);
         }
         self.counts(judgement);
@@ -126,14 +135,20 @@ impl<F: Fn(Tone, &str) -> String> Writer<F> {
         self.push(2, &format!("{id}  {}, {}", rule.level, rule.party));
         self.plain(2, &rule.text);
         self.line(2, Tone::Faint, &rule.link);
+        if let Some(excuse) = &rule.excuse {
+            self.line(2, Tone::Faint, &format!("it fails nothing: {excuse}"));
+        }
         for violation in &rule.violations {
-            let times =
-                if violation.count > 1 { format!(" ({} times)", violation.count) } else { String::new() };
+            let times = times(violation);
             self.push(4, &format!("{}{times}", (self.paint)(Tone::Strong, &one_line(&violation.what))));
             self.plain(4, &format!("expected: {}", violation.expected));
             if let Some(evidence) = &violation.evidence {
                 self.line(4, Tone::Faint, &format!("at {evidence}"));
                 self.message(&evidence.text);
+            }
+            for (label, part) in violation.exchange.iter().flat_map(ExchangeReport::parts) {
+                self.line(4, Tone::Faint, label);
+                self.message(part);
             }
         }
         if rule.unlisted() > 0 {
@@ -183,14 +198,18 @@ impl<F: Fn(Tone, &str) -> String> Writer<F> {
 
     fn counts(&mut self, judgement: &JudgementReport) {
         self.blank();
-        let head =
-            format!("{:<16}{:>8}{:>8}{:>16}{:>13}", "Rules", "broken", "kept", "not exercised", "not judged");
+        let counts = counts(judgement.rules.iter());
+        let columns = columns(&counts);
+        // As wide as the heading, with room before it.
+        let width = |outcome: &RuleOutcome| outcome.to_string().len().max(5) + 3;
+        let cells = |cell: &dyn Fn(RuleOutcome) -> String| {
+            columns.iter().map(|it| format!("{:>1$}", cell(*it), width(it))).collect::<String>()
+        };
+        let head = format!("{:<16}{}", "Rules", cells(&|outcome| outcome.to_string()));
         self.line(0, Tone::Strong, &head);
-        for count in counts(judgement.rules.iter()) {
+        for count in counts {
             let name = format!("{} {}", count.party, count.level);
-            let (broken, kept) = (count.broken, count.kept);
-            let (idle, unjudged) = (count.not_exercised, count.not_judged);
-            self.plain(2, &format!("{name:<14}{broken:>8}{kept:>8}{idle:>16}{unjudged:>13}"));
+            self.plain(2, &format!("{name:<14}{}", cells(&|outcome| count.of(outcome).to_string())));
         }
     }
 

@@ -3,6 +3,7 @@
 mod altered;
 mod broken_rules;
 mod examples;
+mod formats;
 mod own_server;
 mod servers;
 mod sse;

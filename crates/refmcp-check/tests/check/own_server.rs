@@ -35,7 +35,7 @@ fn assert_clean(report: &CheckReport, revisions: usize) {
     assert_eq!(unclean(report), "");
     assert_eq!(report.revisions.iter().count(), revisions, "{:?}", report.unsupported);
     assert!(report.is_verified());
-    assert_eq!(report.judgement().broken().filter(|it| it.breaks_must()).count(), 0);
+    assert_eq!(report.report(None).broken().filter(|(_, it)| it.breaks_must()).count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

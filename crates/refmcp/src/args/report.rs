@@ -54,9 +54,9 @@ pub(crate) enum ReportFormat {
     Jsonl,
     /// JUnit XML: a test case for each rule.
     Junit,
-    /// SARIF 2.1.0: a result for each fault.
+    /// SARIF 2.1.0: a result for each way in which a rule was broken.
     Sarif,
-    /// A page with the conversation beside the rules.
+    /// A page without scripts: the rules, and the messages that show what happened.
     Html,
     /// Markdown, to be pasted into an issue.
     Markdown,
@@ -72,17 +72,29 @@ pub(crate) struct SavedReport {
 impl ReportOptions {
     /// Refuses formats that comparisons do not have, and what would be read twice.
     pub(super) fn check(&self) -> Result<(), UsageError> {
-        let mut formats = self.save.iter().map(|saved| saved.format).chain([self.output]);
-        if let Some(format) = formats.find(|format| self.diff.is_some() && !format.has_comparison()) {
-            let name =
-                format.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-            return Err(usage!("--diff is written as text, json, jsonl or markdown, and not as {name}"));
-        }
+        check_comparison(self.diff.is_some(), &self.save, self.output)?;
         let read = self.files.iter().chain(&self.diff).filter(|file| *file == Path::new("-")).count();
         if read > 1 {
             return Err(UsageError::new("standard input can be read once"));
         }
         Ok(())
+    }
+}
+
+/// Refuses formats that comparisons do not have.
+pub(super) fn check_comparison(
+    compares: bool,
+    saved: &[SavedReport],
+    output: ReportFormat,
+) -> Result<(), UsageError> {
+    let mut formats = saved.iter().map(|saved| saved.format).chain([output]);
+    match formats.find(|format| compares && !format.has_comparison()) {
+        Some(format) => {
+            let name =
+                format.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+            Err(usage!("--diff is written as text, json, jsonl or markdown, and not as {name}"))
+        }
+        None => Ok(()),
     }
 }
 

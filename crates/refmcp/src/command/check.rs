@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use refmcp_audit::report::{Difference, Excerpt, Report};
 use refmcp_check::{Baseline, CheckReport, CheckResult, Checker, Compared, Options, Outcome};
 use refmcp_client::Revision;
-use serde_json::{Number, Value, json};
+use serde_json::Number;
 
-use crate::args::{CheckOptions, ExitReason, OutputFormat, SharedOptions, Target, UsageError};
+use crate::args::{CheckOptions, ExitReason, ReportFormat, SharedOptions, Target, UsageError};
 use crate::command::client::{Person, Servers};
-use crate::ui::output::show;
+use crate::command::report::{Judged, read_report, write, write_difference};
 use crate::ui::progress::Bars;
 use crate::ui::redact::{masked, masked_json};
 use crate::ui::style::Paint;
@@ -25,6 +26,8 @@ pub(crate) async fn run(
     let person = Person::new(shared, &bars);
     let known =
         options.baseline.as_deref().filter(|_| !options.update_baseline).map(read_baseline).transpose()?;
+    // Read before the check takes its time, and before it may be written over.
+    let earlier = options.diff.as_deref().map(read_report).transpose()?;
     let servers = Servers::new(shared, &person)?.beside(&bars);
     let to_check = servers.to_check(target, options.transport.map(Into::into)).await?;
     let mut settings = Options::default();
@@ -49,7 +52,21 @@ pub(crate) async fn run(
         std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
     }
     let compared = known.as_ref().map(|known| known.compare(&report));
-    print(&report, compared.as_ref(), options, shared)?;
+    let judged = judged(&report, compared.as_ref())?;
+    let paint = Paint::for_stream(&std::io::stdout(), shared.no_color);
+    if let Some(earlier) = earlier {
+        let difference = Difference::between(&earlier, &judged.report);
+        let ended = write_difference(&difference, &options.save, options.output, paint)?;
+        let is_stale = compared.is_some_and(|compared| !compared.stale.is_empty());
+        return Ok(if is_stale && ended == ExitReason::Done { ExitReason::RulesBroken } else { ended });
+    }
+    write(&options.save, options.output, paint, |format, paint| match format {
+        ReportFormat::Text => {
+            Ok(masked(&(text(&report, compared.as_ref(), options.all, paint) + &scores(&judged.report)))
+                .into_owned())
+        }
+        _ => judged.rendered(format, paint),
+    })?;
     Ok(reason(&report, compared.as_ref(), options.update_baseline))
 }
 
@@ -72,62 +89,11 @@ fn reason(report: &CheckReport, compared: Option<&Compared<'_>>, updated: bool) 
     }
 }
 
-fn print(
-    report: &CheckReport,
-    compared: Option<&Compared<'_>>,
-    options: &CheckOptions,
-    shared: &SharedOptions,
-) -> Result<()> {
-    let json = if shared.output == OutputFormat::Text { Value::Null } else { as_json(report, compared) };
-    show(shared.output, &masked_json(json), || {
-        let paint = Paint::for_stream(&std::io::stdout(), shared.no_color);
-        masked(&text(report, compared, options.all, paint)).into_owned()
-    })
-}
-
-fn as_json(report: &CheckReport, compared: Option<&Compared<'_>>) -> Value {
-    let results: Vec<Value> = report.results.iter().map(result_json).collect();
-    let stale = compared.map(|compared| &compared.stale);
-    let unsupported: serde_json::Map<String, Value> =
-        report.unsupported.iter().map(|(revision, why)| (revision.as_str().to_owned(), json!(why))).collect();
-    json!({
-        "server": report.server,
-        "target": report.target,
-        "transport": report.transport,
-        "revisions": report.revisions.iter().map(Revision::as_str).collect::<Vec<_>>(),
-        "unsupported": unsupported,
-        "verified": report.is_verified(),
-        "results": results,
-        "stale": stale,
-    })
-}
-
-fn result_json(result: &CheckResult) -> Value {
-    let (outcome, why) = match &result.outcome {
-        Outcome::Kept => ("kept", None),
-        Outcome::Broken(_) => ("broken", None),
-        Outcome::Skipped(why) => ("skipped", Some(why)),
-        Outcome::NotVerified(why) => ("not verified", Some(why)),
-    };
-    let mut json = json!({
-        "rule": result.rule.id,
-        "level": result.rule.level.to_string(),
-        "revision": result.revision.as_str(),
-        "probe": result.probe,
-        "outcome": outcome,
-    });
-    if let Some(why) = why {
-        json["why"] = json!(why);
-    }
-    if let Some(finding) = result.finding() {
-        json["what"] = json!(finding.what);
-        json["expected"] = json!(finding.expected);
-        json["request"] = json!(finding.exchange.request);
-        json["answer"] = json!(finding.exchange.answer);
-        json["repeat"] = json!(finding.exchange.repeat);
-        json["specification"] = json!(result.rule.link());
-    }
-    json
+/// The report in the shape of audits, without secrets.
+fn judged(report: &CheckReport, compared: Option<&Compared<'_>>) -> Result<Judged> {
+    let json = serde_json::to_value(report.report(compared)).context("cannot write the report as JSON")?;
+    let report = serde_json::from_value(masked_json(json)).context("cannot write the report as JSON")?;
+    Ok(Judged { report, excerpt: Excerpt::default() })
 }
 
 /// The report for people: what is broken with its evidence, then what could not be found out, then the numbers.
@@ -198,6 +164,12 @@ fn finding(result: &CheckResult, revisions: &[&str], paint: Paint) -> String {
         let _ = writeln!(text, "  {:<8} {}", paint.faint(&format!("{label:<8}")), line.trim_start());
     }
     text + "\n"
+}
+
+/// What was found out about the requirements of each revision.
+fn scores(report: &Report) -> String {
+    let scores = report.checked.iter().flat_map(|checked| &checked.scores);
+    scores.map(|(revision, score)| format!("{revision}: {score}\n")).collect()
 }
 
 fn summary(report: &CheckReport, compared: Option<&Compared<'_>>) -> String {

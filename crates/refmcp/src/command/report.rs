@@ -24,10 +24,11 @@ const REPORT_MEMBER: &[u8] = b"\"refmcpReport\"";
 
 pub(crate) fn run(options: &ReportOptions) -> Result<ExitReason> {
     let party = options.party.map(Role::from);
+    let paint = View::for_stdout(false).paint;
     let files: Vec<&Path> = options.files.iter().map(|file| &**file).collect();
     let judged = judge(&files, party)?;
     let Some(earlier) = &options.diff else {
-        write(options, |format, paint| judged.rendered(format, paint))?;
+        write(&options.save, options.output, paint, |format, paint| judged.rendered(format, paint))?;
         return Ok(match judged.report.conclusion {
             Conclusion::Broken => ExitReason::RulesBroken,
             Conclusion::Kept => ExitReason::Done,
@@ -36,7 +37,17 @@ pub(crate) fn run(options: &ReportOptions) -> Result<ExitReason> {
     };
     let earlier = judge(&[earlier], party)?;
     let difference = Difference::between(&earlier.report, &judged.report);
-    write(options, |format, paint| rendered_difference(&difference, format, paint))?;
+    write_difference(&difference, &options.save, options.output, paint)
+}
+
+/// Writes what differs, and says how the command ends.
+pub(crate) fn write_difference(
+    difference: &Difference,
+    saved: &[SavedReport],
+    output: ReportFormat,
+    paint: Paint,
+) -> Result<ExitReason> {
+    write(saved, output, paint, |format, paint| rendered_difference(difference, format, paint))?;
     Ok(match difference.conclusion {
         Conclusion::NothingJudged => ExitReason::NothingJudged,
         _ if difference.has_new_broken_musts() => ExitReason::RulesBroken,
@@ -68,13 +79,22 @@ fn judge(files: &[&Path], party: Option<Role>) -> Result<Judged> {
             let what = format!("{name} is a report: --party is for recordings");
             return Err(UsageError::new(what).into());
         }
-        let mut json = String::new();
-        input.take(MAX_REPORT).read_to_string(&mut json).with_context(|| format!("cannot read {name}"))?;
-        let report = Report::from_json(&json).with_context(|| name.clone())?;
-        return Ok(Judged { report, excerpt: Excerpt::default() });
+        return Ok(Judged { report: read(&name, input)?, excerpt: Excerpt::default() });
     }
     let (report, excerpt) = reporter.finish(party);
     Ok(Judged { report, excerpt })
+}
+
+/// Reads a report in JSON.
+pub(crate) fn read_report(file: &Path) -> Result<Report> {
+    let name = file.display().to_string();
+    read(&name, open(file).with_context(|| format!("cannot read {name}"))?)
+}
+
+fn read(name: &str, input: impl Read) -> Result<Report> {
+    let mut json = String::new();
+    input.take(MAX_REPORT).read_to_string(&mut json).with_context(|| format!("cannot read {name}"))?;
+    Report::from_json(&json).with_context(|| name.to_owned())
 }
 
 fn open(file: &Path) -> io::Result<Box<dyn BufRead>> {
@@ -127,12 +147,17 @@ fn painted(paint: Paint, tone: Tone, text: &str) -> String {
 }
 
 /// Writes the files first, so that a reader of standard output finds them.
-fn write(options: &ReportOptions, render: impl Fn(ReportFormat, Paint) -> Result<String>) -> Result<()> {
-    for saved in &options.save {
+pub(crate) fn write(
+    saved: &[SavedReport],
+    output: ReportFormat,
+    paint: Paint,
+    render: impl Fn(ReportFormat, Paint) -> Result<String>,
+) -> Result<()> {
+    for saved in saved {
         save(saved, &render)?;
     }
-    let text = render(options.output, View::for_stdout(false).paint)?;
-    let printed = if options.output.is_json() { print_json(&text) } else { print(text.as_bytes()) };
+    let text = render(output, paint)?;
+    let printed = if output.is_json() { print_json(&text) } else { print(text.as_bytes()) };
     printed.context("cannot write to standard output")
 }
 

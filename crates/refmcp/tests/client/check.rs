@@ -23,9 +23,35 @@ fn a_finding_has_what_to_change_and_how_to_repeat_it() {
     }
     let ended = user.with_script(&["check", "--only", "PING-01", "-o", "json"], &server);
     let report: Value = serde_json::from_str(&ended.out).unwrap();
-    let finding = &report["results"][0];
-    assert_eq!((ended.code, &finding["outcome"], &finding["level"]), (6, &"broken".into(), &"must".into()));
-    assert!(finding["repeat"].as_str().unwrap().starts_with("printf"), "{finding}");
+    let rule = &report["judgements"][0]["rules"][0];
+    assert_eq!((ended.code, &rule["outcome"], &rule["level"]), (6, &"broken".into(), &"must".into()));
+    let exchange = &rule["violations"][0]["exchange"];
+    assert!(exchange["repeat"].as_str().unwrap().starts_with("printf"), "{rule}");
+}
+
+#[test]
+fn a_report_is_written_in_every_format_and_compared_with_the_next() {
+    let user = User::new();
+    let server = scripted("{}", &[]);
+    let files = ["c.txt", "c.json", "c.xml", "c.sarif", "c.html", "c.md"].map(|name| user.word(name));
+    let mut words = vec!["check", "--only", "PING-01", "-o", "junit"];
+    files.iter().for_each(|file| words.extend(["--save", file]));
+    let ended = user.with_script(&words, &server);
+    assert_eq!((ended.code, ended.out), (6, user.read("c.xml")), "{}", ended.err);
+    for name in ["c.txt", "c.json", "c.xml", "c.sarif", "c.html", "c.md"] {
+        assert!(user.read(name).contains("answer ping at once with an empty result"), "{name}");
+    }
+    let rendered = user.run(&["report", &files[1], "-o", "html"]);
+    assert_eq!((rendered.code, rendered.out), (6, user.read("c.html")));
+    let same = user.with_script(&["check", "--only", "PING-01", "--diff", &files[1]], &server);
+    assert!(same.code == 0 && same.out.contains("Still broken: 1 rule"), "{}{}", same.out, same.err);
+    let more = user.with_script(&["check", "--only", "PING-01,RES-06", "--diff", &files[1]], &server);
+    assert!(more.out.contains("still broken"), "{}{}", more.out, more.err);
+    let no_page = user.with_script(&["check", "--diff", &files[1], "-o", "html"], &server);
+    assert!(no_page.code == 1 && no_page.err.contains("not as html"), "{}", no_page.err);
+    user.write("none.json", "{}");
+    let none = user.with_script(&["check", "--diff", &user.word("none.json")], &server);
+    assert!(none.code != 0 && none.err.contains("it is no report"), "{}", none.err);
 }
 
 #[test]

@@ -13,7 +13,8 @@ use std::fmt::Write;
 use super::Excerpt;
 use super::counted;
 use super::markup::{escaped, escaped_line};
-use super::model::{Conclusion, EvidenceReport, Report, RuleReport};
+use super::model::{Conclusion, Report};
+use super::rule::{EvidenceReport, RuleReport};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -29,23 +30,29 @@ pub fn html(report: &Report, excerpt: &Excerpt) -> String {
         "<meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta name=\"generator\" content=\"{}\">\n<title>Audit report: {}</title>\n<style>\n{STYLE}</style>\n\
+         <meta name=\"generator\" content=\"{}\">\n<title>{}: {}</title>\n<style>\n{STYLE}</style>\n\
          </head>\n<body>\n",
         escaped_line(&report.generator),
+        report.title(),
         escaped_line(&titles(report)),
     );
     write_header(report, &mut out);
     let violations = Violations::of(report);
-    out.push_str("<main>\n<section id=\"rules\" aria-labelledby=\"rules-title\" tabindex=\"0\">\n");
+    let alone = if report.checked.is_some() { " class=\"alone\"" } else { "" };
+    let _ = writeln!(out, "<main{alone}>");
+    out.push_str("<section id=\"rules\" aria-labelledby=\"rules-title\" tabindex=\"0\">\n");
     out.push_str("<h2 id=\"rules-title\">Rules</h2>\n");
     for (number, judgement) in report.judgements.iter().enumerate() {
-        rules::write(number, judgement, &mut out);
+        rules::write(number, judgement, report.checked.is_some(), &mut out);
     }
     if report.judgements.is_empty() {
         out.push_str("<p>No conversation was recorded.</p>\n");
     }
     out.push_str("</section>\n");
-    conversation::write(excerpt, &violations, &mut out);
+    // A check has each request with its answer beside the rule.
+    if report.checked.is_none() {
+        conversation::write(excerpt, &violations, &mut out);
+    }
     let _ = write!(
         out,
         "</main>\n<footer>Written by {}.</footer>\n</body>\n</html>\n",
@@ -71,7 +78,8 @@ fn write_header(report: &Report, out: &mut String) {
     };
     let _ = write!(
         out,
-        "<header>\n<h1>Audit report</h1>\n<p class=\"conclusion {class}\">{}</p>\n<ul class=\"recordings\">\n",
+        "<header>\n<h1>{}</h1>\n<p class=\"conclusion {class}\">{}</p>\n<ul class=\"recordings\">\n",
+        report.title(),
         escaped(&report.summary())
     );
     for file in &report.recordings {
@@ -79,19 +87,26 @@ fn write_header(report: &Report, out: &mut String) {
         let name = escaped_line(&file.name);
         let _ = writeln!(out, "<li><code>{name}</code>: {}{cut}</li>", counted(file.events, "event"));
     }
+    if let Some(checked) = &report.checked {
+        let _ = writeln!(out, "<li>checked: <code>{}</code></li>", escaped_line(&checked.target));
+        for line in checked.lines() {
+            let _ = writeln!(out, "<li>{}</li>", escaped_line(&line));
+        }
+    }
     out.push_str("</ul>\n");
-    write_filters(out);
+    write_filters(report.checked.is_some(), out);
     out.push_str("</header>\n");
 }
 
 /// Checkboxes whose ids the style sheet knows.
-fn write_filters(out: &mut String) {
+fn write_filters(is_checked: bool, out: &mut String) {
     let groups: [(&str, &[(&str, &str)]); 3] = [
         (
             "Outcome",
             &[
                 ("show-broken", "broken"),
                 ("show-kept", "kept"),
+                ("show-not-verified", "not verified"),
                 ("show-not-exercised", "not exercised"),
                 ("show-not-judged", "not judged"),
             ],
@@ -107,7 +122,8 @@ fn write_filters(out: &mut String) {
     );
     for (legend, boxes) in groups {
         let _ = write!(out, "<fieldset><legend>{legend}</legend>");
-        for (id, label) in boxes {
+        // Only checks have rules that are not verified.
+        for (id, label) in boxes.iter().filter(|(id, _)| is_checked || *id != "show-not-verified") {
             let _ = write!(out, "<label><input type=\"checkbox\" id=\"{id}\" checked> {label}</label>");
         }
         out.push_str("</fieldset>\n");

@@ -2,30 +2,30 @@
 
 use std::fmt::Write;
 
-use super::super::counted;
+use super::super::count::{columns, counts};
 use super::super::markup::{escaped, escaped_line};
-use super::super::model::{JudgementReport, RuleOutcome, RuleReport, counts};
+use super::super::model::{JudgementReport, broken_groups};
+use super::super::rule::{ExchangeReport, RuleOutcome, RuleReport};
+use super::super::{counted, times};
 use super::{classes, violation_anchor};
 use crate::auditor::Support;
 
 /// Writes the judgement with this number.
-pub(super) fn write(number: usize, judgement: &JudgementReport, out: &mut String) {
+pub(super) fn write(number: usize, judgement: &JudgementReport, is_checked: bool, out: &mut String) {
     // Writing to a string cannot fail.
-    let _ = write!(
+    let _ = writeln!(
         out,
-        "<article class=\"judgement\" aria-labelledby=\"judgement-{number}\">\n<h3 id=\"judgement-{number}\">{}</h3>\n\
-         <p class=\"muted\">Recorded by the {}.</p>\n",
+        "<article class=\"judgement\" aria-labelledby=\"judgement-{number}\">\n<h3 id=\"judgement-{number}\">{}</h3>",
         escaped_line(&judgement.title()),
-        judgement.recorded_by
     );
+    if !is_checked {
+        let _ = writeln!(out, "<p class=\"muted\">Recorded by the {}.</p>", judgement.recorded_by);
+    }
     if !judgement.is_judged() {
         out.push_str("<p class=\"conclusion unjudged\">Nothing was judged.</p>\n");
     }
     write_counts(judgement, out);
-    for (title, rules) in [
-        ("Broken, and demanded by the specification", judgement.broken_musts().collect::<Vec<_>>()),
-        ("Broken, and recommended by the specification", judgement.advice().collect()),
-    ] {
+    for (title, rules) in broken_groups(judgement) {
         if !rules.is_empty() {
             let _ =
                 writeln!(out, "<h4 class=\"broken\">{title}: {}</h4>", counted(rules.len() as u64, "rule"));
@@ -33,7 +33,7 @@ pub(super) fn write(number: usize, judgement: &JudgementReport, out: &mut String
         }
     }
     write_features(judgement, out);
-    for outcome in [RuleOutcome::Kept, RuleOutcome::NotExercised, RuleOutcome::NotJudged] {
+    for outcome in RuleOutcome::ALL.into_iter().filter(|outcome| *outcome != RuleOutcome::Broken) {
         write_table(judgement, outcome, out);
     }
     out.push_str("</article>\n");
@@ -41,17 +41,25 @@ pub(super) fn write(number: usize, judgement: &JudgementReport, out: &mut String
 
 fn write_counts(judgement: &JudgementReport, out: &mut String) {
     out.push_str("<table class=\"counts\"><caption>Rules by party and level</caption><thead><tr>");
-    for head in ["party", "level", "broken", "kept", "not exercised", "not judged"] {
+    let counts = counts(judgement.rules.iter());
+    let columns = columns(&counts);
+    let outcomes = columns.iter().map(ToString::to_string);
+    for head in ["party".to_owned(), "level".to_owned()].into_iter().chain(outcomes) {
         let _ = write!(out, "<th scope=\"col\">{head}</th>");
     }
     out.push_str("</tr></thead><tbody>\n");
-    for count in counts(judgement.rules.iter()) {
-        let broken = if count.broken > 0 { " class=\"some\"" } else { "" };
-        let _ = writeln!(
+    for count in counts {
+        let _ = write!(
             out,
-            "<tr class=\"{0} {1}\"><th scope=\"row\">{0}</th><td>{1}</td><td{broken}>{2}</td><td>{3}</td><td>{4}</td><td>{5}</td></tr>",
-            count.party, count.level, count.broken, count.kept, count.not_exercised, count.not_judged
+            "<tr class=\"{0} {1}\"><th scope=\"row\">{0}</th><td>{1}</td>",
+            count.party, count.level
         );
+        for outcome in &columns {
+            let is_some = *outcome == RuleOutcome::Broken && count.broken > 0;
+            let class = if is_some { " class=\"some\"" } else { "" };
+            let _ = write!(out, "<td{class}>{}</td>", count.of(*outcome));
+        }
+        out.push_str("</tr>\n");
     }
     out.push_str("</tbody></table>\n");
 }
@@ -62,7 +70,7 @@ fn write_broken(number: usize, rule: &RuleReport, out: &mut String) {
     let _ = write!(
         out,
         "<section class=\"rule {}\">\n<h5><a href=\"{link}\" rel=\"noreferrer\">{}</a> \
-         <span class=\"badge\">{}</span> <span class=\"muted\">broken by the {}, {}</span></h5>\n<p>{}</p>\n<ul class=\"violations\">\n",
+         <span class=\"badge\">{}</span> <span class=\"muted\">broken by the {}, {}</span></h5>\n<p>{}</p>\n",
         classes(rule),
         escaped_line(&rule.id),
         rule.level,
@@ -70,13 +78,17 @@ fn write_broken(number: usize, rule: &RuleReport, out: &mut String) {
         counted(rule.broken, "time"),
         escaped(&rule.text)
     );
+    if let Some(excuse) = &rule.excuse {
+        let _ = writeln!(out, "<p class=\"muted\">It fails nothing: {}.</p>", escaped(excuse));
+    }
+    out.push_str("<ul class=\"violations\">\n");
     for (at, violation) in rule.violations.iter().enumerate() {
         let _ = write!(
             out,
             "<li id=\"{}\" tabindex=\"-1\"><p class=\"what\">{}{}</p>\n<p>Expected: {}</p>\n",
             violation_anchor(number, rule, at),
             escaped(&violation.what),
-            if violation.count > 1 { format!(" ({} times)", violation.count) } else { String::new() },
+            times(violation),
             escaped(&violation.expected)
         );
         if let Some(evidence) = &violation.evidence {
@@ -87,6 +99,9 @@ fn write_broken(number: usize, rule: &RuleReport, out: &mut String) {
                 escaped_line(&evidence.to_string()),
                 escaped(&evidence.text)
             );
+        }
+        for (label, part) in violation.exchange.iter().flat_map(ExchangeReport::parts) {
+            let _ = writeln!(out, "<p class=\"muted\">{label}</p>\n<pre>{}</pre>", escaped(part));
         }
         out.push_str("</li>\n");
     }
@@ -123,10 +138,12 @@ fn write_table(judgement: &JudgementReport, outcome: RuleOutcome, out: &mut Stri
     if rules.is_empty() {
         return;
     }
-    let (class, last) = match outcome {
-        RuleOutcome::Kept => ("kept", "times"),
-        RuleOutcome::NotExercised => ("not-exercised", ""),
-        _ => ("not-judged", "why"),
+    let class = outcome.to_string().replace(' ', "-");
+    let has_reasons = rules.iter().any(|rule| rule.reason.is_some());
+    let last = match outcome {
+        RuleOutcome::Kept => "times",
+        _ if has_reasons => "why",
+        _ => "",
     };
     let title = outcome.heading();
     let open = if outcome == RuleOutcome::Kept { " open" } else { "" };
@@ -142,7 +159,7 @@ fn write_table(judgement: &JudgementReport, outcome: RuleOutcome, out: &mut Stri
     for rule in rules {
         let last = match outcome {
             RuleOutcome::Kept => format!("<td>{}</td>", rule.kept),
-            RuleOutcome::NotJudged => {
+            _ if has_reasons => {
                 format!("<td>{}</td>", escaped(rule.reason.as_deref().unwrap_or_default()))
             }
             _ => String::new(),

@@ -9,6 +9,7 @@ use refmcp_auth::jose::Algorithm;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::options::OutputOptions;
 use super::{ClientCommand, SharedOptions};
 use crate::args::help::examples;
 use crate::args::value::{absolute, seconds};
@@ -41,7 +42,7 @@ pub(in crate::args) struct LoginArgs {
     #[command(flatten)]
     browser: BrowserOptions,
     #[command(flatten)]
-    shared: SharedOptions,
+    shared: OutputOptions,
 }
 
 #[derive(Debug, clap::Args)]
@@ -50,7 +51,7 @@ pub(in crate::args) struct StatusArgs {
     #[arg(value_name = "TARGET")]
     target: Option<String>,
     #[command(flatten)]
-    shared: SharedOptions,
+    shared: OutputOptions,
 }
 
 #[derive(Debug, clap::Args)]
@@ -59,7 +60,7 @@ pub(in crate::args) struct LogoutArgs {
     #[arg(value_name = "TARGET")]
     target: String,
     #[command(flatten)]
-    shared: SharedOptions,
+    shared: OutputOptions,
 }
 
 #[derive(Debug, clap::Args)]
@@ -71,7 +72,7 @@ pub(in crate::args) struct KeyringArgs {
     #[arg(long, value_name = "NAME", requires = "state")]
     helper: Option<String>,
     #[command(flatten)]
-    shared: SharedOptions,
+    shared: OutputOptions,
 }
 
 /// A command about logins.
@@ -210,13 +211,15 @@ impl AuthArgs {
             Self::Login(args) => {
                 let target = Target::parse(&args.target)?;
                 let login = Box::new(args.login.checked()?);
-                (AuthCommand::Login { target, login, browser: args.browser }, args.shared)
+                (AuthCommand::Login { target, login, browser: args.browser }, args.shared.resolve())
             }
             Self::Status(args) => {
                 let target = args.target.as_deref().map(Target::parse).transpose()?;
-                (AuthCommand::Status { target }, args.shared)
+                (AuthCommand::Status { target }, args.shared.resolve())
             }
-            Self::Logout(args) => (AuthCommand::Logout { target: Target::parse(&args.target)? }, args.shared),
+            Self::Logout(args) => {
+                (AuthCommand::Logout { target: Target::parse(&args.target)? }, args.shared.resolve())
+            }
             Self::Keyring(args) => {
                 let action = match (args.state.as_deref(), args.helper) {
                     (Some("on"), helper) => KeyringAction::On { helper },
@@ -224,7 +227,7 @@ impl AuthArgs {
                     (Some(_), None) => KeyringAction::Off,
                     (None, None) => KeyringAction::Show,
                 };
-                (AuthCommand::Keyring { action }, args.shared)
+                (AuthCommand::Keyring { action }, args.shared.resolve())
             }
         };
         Ok((ClientCommand::Auth(command), shared))

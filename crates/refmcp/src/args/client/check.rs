@@ -8,8 +8,9 @@ use refmcp_check::probe_names;
 use refmcp_proto::revision::Revision;
 use refmcp_proto::rule::{self, Rule};
 
-use crate::args::UrlTransport;
+use crate::args::report::{check_comparison, saved};
 use crate::args::value::timeout;
+use crate::args::{ReportFormat, SavedReport, UrlTransport, UsageError};
 
 // What a check does. No doc comment: it would become the description of the command.
 #[derive(Debug, Clone, PartialEq, clap::Args)]
@@ -57,8 +58,21 @@ pub(crate) struct CheckOptions {
     pub(crate) jobs: u8,
 
     /// Show skipped and kept rules too.
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) all: bool,
+
+    /// Show what differs from an earlier report in JSON; only what is newly broken makes the check fail.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) diff: Option<PathBuf>,
+
+    /// Also write the report to a file that only you can read, in the format that its name says: .txt, .json, .xml (JUnit),
+    /// .sarif, .html or .md; can be repeated.
+    #[arg(long, value_name = "FILE", value_parser = saved, help_heading = "Output")]
+    pub(crate) save: Vec<SavedReport>,
+
+    /// The output's format; in JSON, an error is a JSON document on stderr.
+    #[arg(long, short = 'o', value_enum, default_value_t = ReportFormat::Text, help_heading = "Output")]
+    pub(crate) output: ReportFormat,
 }
 
 /// The transport to a server at an address.
@@ -87,6 +101,11 @@ impl From<CheckTransport> for UrlTransport {
 struct Revisions(Option<Revision>);
 
 impl CheckOptions {
+    /// Refuses formats that comparisons do not have.
+    pub(super) fn check(&self) -> Result<(), UsageError> {
+        check_comparison(self.diff.is_some(), &self.save, self.output)
+    }
+
     /// The revisions to check; none for all that the server speaks.
     pub(crate) fn revisions(&self) -> Vec<Revision> {
         let named: Option<Vec<Revision>> = self.revision.iter().map(|revision| revision.0).collect();

@@ -14,6 +14,7 @@ use clap::Subcommand;
 use super::help::{examples, usages};
 use super::value::{host_name, pair, web_origin};
 use auth::AuthArgs;
+use options::OutputOptions;
 
 pub(crate) use auth::{
     AuthCommand, BrowserOptions, EnterpriseOptions, GrantType, KeyringAction, LoginOptions,
@@ -72,7 +73,7 @@ refmcp models [OPTIONS] <TARGET>
     Raw(ServerArgs<RawArgs>),
     /// Check by which rules of the specification a server keeps: sends it right and wrong requests, and says what to change.
     #[command(override_usage = usages("check", ""), after_help = examples("refmcp check"))]
-    Check(Box<ServerArgs<CheckOptions>>),
+    Check(Box<CheckArgs>),
     /// Talk to one or several servers, line by line.
     #[command(override_usage = "\
 refmcp shell [OPTIONS] [TARGET]...
@@ -125,6 +126,21 @@ pub(super) struct ServerArgs<P: clap::Args = NoPositionals> {
 // The command that starts the server, and the options of all commands.
 #[derive(Debug, clap::Args)]
 struct ConnectionArgs {
+    /// A command that starts the server, instead of TARGET.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+    #[command(flatten)]
+    shared: OutputOptions,
+}
+
+// The same for `check`, whose output has formats of its own.
+#[derive(Debug, clap::Args)]
+pub(super) struct CheckArgs {
+    /// The server: a URL (http, https, ws, wss, sse+http, sse+https) or a name from a configuration file.
+    #[arg(value_name = "TARGET")]
+    target: Option<String>,
+    #[command(flatten)]
+    options: CheckOptions,
     /// A command that starts the server, instead of TARGET.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,

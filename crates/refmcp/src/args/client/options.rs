@@ -93,8 +93,8 @@ pub(crate) struct SharedOptions {
     #[arg(long, value_name = "LEVEL", value_parser = log_level(), help_heading = "Output")]
     pub(crate) log_level: Option<LogLevel>,
 
-    /// The output's format; in JSON, an error is a JSON document on stderr.
-    #[arg(long, short = 'o', value_enum, default_value_t = OutputFormat::Text, help_heading = "Output")]
+    /// The output's format, which most commands take by `OutputOptions`, and others by formats of their own.
+    #[arg(skip)]
     pub(crate) output: OutputFormat,
 
     /// Whether errors are text although results are JSON.
@@ -131,6 +131,23 @@ impl fmt::Debug for SharedOptions {
             .field("protocol_version", &self.protocol_version)
             .field("output", &self.output)
             .finish_non_exhaustive()
+    }
+}
+
+// The shared options, and the format of the output. No doc comment: it would become a description.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct OutputOptions {
+    #[command(flatten)]
+    shared: SharedOptions,
+
+    /// The output's format; in JSON, an error is a JSON document on stderr.
+    #[arg(long, short = 'o', value_enum, default_value_t = OutputFormat::Text, help_heading = "Output")]
+    output: OutputFormat,
+}
+
+impl OutputOptions {
+    pub(super) fn resolve(self) -> SharedOptions {
+        SharedOptions { output: self.output, ..self.shared }
     }
 }
 

@@ -9,8 +9,9 @@ use refmcp_proto::model::{CompletionRef, PromptReference, ResourceTemplateRefere
 use url::Url;
 
 use super::{
-    BridgeArgs, BridgeListenOptions, BridgeSide, ClientArgs, ClientCommand, ConnectionArgs, ListArgs,
-    ListKind, ModelsArgs, ServerArgs, ServerStderr, SessionCommand, SharedOptions, ShellArgs,
+    BridgeArgs, BridgeListenOptions, BridgeSide, CheckArgs, ClientArgs, ClientCommand, ConnectionArgs,
+    ListArgs, ListKind, ModelsArgs, OutputFormat, ServerArgs, ServerStderr, SessionCommand, SharedOptions,
+    ShellArgs,
 };
 use crate::args::{Target, UsageError, usage};
 use crate::arguments::ArgumentInput;
@@ -92,7 +93,11 @@ impl ClientArgs {
                 words.finish(target, SessionCommand::Raw { method, params })
             }
             Self::Check(args) => {
-                let (mut words, options) = args.split(|_| None);
+                let CheckArgs { target, options, command, mut shared } = *args;
+                options.check()?;
+                shared.output =
+                    if options.output.is_json() { OutputFormat::Json } else { OutputFormat::Text };
+                let mut words = Positionals { words: target.into_iter().collect(), command, shared };
                 let target = words.only_target()?;
                 words.finish_with(ClientCommand::Check(target, Box::new(options)))
             }
@@ -129,7 +134,7 @@ struct Positionals {
 impl Positionals {
     fn new(words: impl IntoIterator<Item = String>, connection: ConnectionArgs) -> Self {
         let ConnectionArgs { command, shared } = connection;
-        Self { words: words.into_iter().collect(), command, shared }
+        Self { words: words.into_iter().collect(), command, shared: shared.resolve() }
     }
 
     /// The command after `--`, or else the target that the next positional names.
@@ -234,7 +239,7 @@ fn shell(args: ShellArgs) -> Result<(ClientCommand, SharedOptions), UsageError> 
     if !command.is_empty() {
         targets.push(Target::Command(command));
     }
-    Ok((ClientCommand::Shell { targets }, shared))
+    Ok((ClientCommand::Shell { targets }, shared.resolve()))
 }
 
 fn bridge(args: BridgeArgs) -> Result<(ClientCommand, SharedOptions), UsageError> {
@@ -267,8 +272,9 @@ fn bridge(args: BridgeArgs) -> Result<(ClientCommand, SharedOptions), UsageError
             return Err(usage!("there are two servers: {} and the command after `--`", redact::word(word)));
         }
     };
-    check_effect(&args.connection.shared, &to)?;
-    Ok((ClientCommand::Bridge { from, to }, args.connection.shared))
+    let shared = args.connection.shared.resolve();
+    check_effect(&shared, &to)?;
+    Ok((ClientCommand::Bridge { from, to }, shared))
 }
 
 /// Refuses options that have no effect on a bridge: the clients that it serves decide these things, or the server is

@@ -1,0 +1,233 @@
+//! One rule in a report: what was found out about it, and each way in which it was broken.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use refmcp_proto::rule::Level;
+use serde::{Deserialize, Serialize};
+
+use crate::verdict::{Outcome, Role, Verdict};
+
+/// What one party did about one rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleReport {
+    /// The id of the rule.
+    pub id: String,
+    /// The party.
+    pub party: Role,
+    /// How strict the rule is.
+    #[serde(with = "level_name")]
+    pub level: Level,
+    /// What was found out.
+    pub outcome: RuleOutcome,
+    /// The rule in one sentence.
+    pub text: String,
+    /// Where the specification has it.
+    pub link: String,
+    /// How often it was kept.
+    pub kept: u64,
+    /// How often it was broken.
+    pub broken: u64,
+    /// The different ways in which it was broken; there may be more than are listed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub violations: Vec<ViolationReport>,
+    /// Why it was neither kept nor broken, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Why it may be broken without failing anything: it is known, or no requirement of the revision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excuse: Option<String>,
+    /// What a check found out in each revision.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_revision: BTreeMap<String, RuleOutcome>,
+}
+
+/// What was found out about a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RuleOutcome {
+    /// The party broke it at least once.
+    Broken,
+    /// The party was in the rule's situation and kept it.
+    Kept,
+    /// It should have been found out and could not be.
+    NotVerified,
+    /// The rule's situation did not arise, or may not be brought about.
+    NotExercised,
+    /// What passes does not show whether it is kept.
+    NotJudged,
+}
+
+/// One way in which a rule was broken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ViolationReport {
+    /// What happened.
+    pub what: String,
+    /// What the party should do instead.
+    pub expected: String,
+    /// How often it happened so.
+    pub count: u64,
+    /// The revisions in which a check saw it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub revisions: Vec<String>,
+    /// Where it happened first; none where it is about no single event.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<EvidenceReport>,
+    /// What a check sent, and what came back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<ExchangeReport>,
+}
+
+/// A request of a check and its answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExchangeReport {
+    /// The name of the probe; `audit` where the auditor judged what passed.
+    pub probe: String,
+    /// What was sent: a message, or an HTTP request.
+    pub request: String,
+    /// What came back; empty where nothing did.
+    pub answer: String,
+    /// A command line that shows it again.
+    pub repeat: String,
+}
+
+/// Where something is in the recordings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EvidenceReport {
+    /// The recording.
+    pub file: String,
+    /// The line of it, from 1.
+    pub line: u64,
+    /// The number of the event over all recordings, from 1.
+    pub event: u64,
+    /// When, in milliseconds since the Unix epoch.
+    pub at: u64,
+    /// The connection, as the recording numbers it.
+    pub connection: u64,
+    /// The HTTP request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<u64>,
+    /// The message or the HTTP head; what is cut says how long it is.
+    pub text: String,
+}
+
+impl ExchangeReport {
+    /// What was sent, what came back and how to repeat it, each with its label.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let answer = if self.answer.is_empty() { "(nothing)" } else { &*self.answer };
+        let parts = [("sent", &*self.request), ("answer", answer), ("repeat", &*self.repeat)];
+        parts.into_iter().filter(|(_, part)| !part.is_empty())
+    }
+}
+
+impl RuleReport {
+    pub(super) fn new(verdict: &Verdict, is_audited: bool, violations: Vec<ViolationReport>) -> Self {
+        let outcome = match verdict.outcome() {
+            Outcome::Broken => RuleOutcome::Broken,
+            Outcome::Kept => RuleOutcome::Kept,
+            Outcome::NotExercised if is_audited => RuleOutcome::NotExercised,
+            Outcome::NotExercised => RuleOutcome::NotJudged,
+        };
+        let reason = crate::coverage::not_audited(verdict.rule).filter(|_| outcome == RuleOutcome::NotJudged);
+        let Verdict { rule, role, kept, broken, .. } = *verdict;
+        Self {
+            id: rule.id.to_owned(),
+            party: role,
+            level: rule.level,
+            outcome,
+            text: rule.text.to_owned(),
+            link: rule.link(),
+            kept,
+            broken,
+            violations,
+            reason: reason.map(str::to_owned),
+            excuse: None,
+            by_revision: BTreeMap::new(),
+        }
+    }
+
+    /// Whether the specification demands what was not kept.
+    pub fn breaks_must(&self) -> bool {
+        self.outcome == RuleOutcome::Broken && self.is_demanded()
+    }
+
+    /// Whether the specification demands it, and nothing excuses it; the rest it recommends or describes.
+    pub fn is_demanded(&self) -> bool {
+        matches!(self.level, Level::Must | Level::May) && self.excuse.is_none()
+    }
+
+    /// How often it was broken in ways that are not listed.
+    pub fn unlisted(&self) -> u64 {
+        self.broken.saturating_sub(self.violations.iter().map(|violation| violation.count).sum())
+    }
+}
+
+impl RuleOutcome {
+    /// Every one.
+    pub const ALL: [Self; 5] =
+        [Self::Broken, Self::Kept, Self::NotVerified, Self::NotExercised, Self::NotJudged];
+
+    /// Its name as a heading.
+    pub(super) fn heading(self) -> &'static str {
+        match self {
+            Self::Broken => "Broken",
+            Self::Kept => "Kept",
+            Self::NotVerified => "Not verified",
+            Self::NotExercised => "Not exercised",
+            Self::NotJudged => "Not judged",
+        }
+    }
+
+    /// Whether the party was in the rule's situation.
+    pub fn is_judged(self) -> bool {
+        matches!(self, Self::Broken | Self::Kept)
+    }
+}
+
+impl fmt::Display for RuleOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Broken => "broken",
+            Self::Kept => "kept",
+            Self::NotVerified => "not verified",
+            Self::NotExercised => "not exercised",
+            Self::NotJudged => "not judged",
+        })
+    }
+}
+
+impl fmt::Display for EvidenceReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}, connection {}", self.file, self.line, self.connection)?;
+        match self.stream {
+            Some(stream) => write!(f, ", HTTP request {stream}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Levels by their names.
+pub(super) mod level_name {
+    use refmcp_proto::rule::Level;
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        level: &Level,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(level)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Level, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let levels = [Level::Must, Level::Should, Level::May, Level::Note];
+        let found = levels.into_iter().find(|level| level.to_string() == name);
+        found.ok_or_else(|| de::Error::custom(format!("`{name}` is no level of a rule")))
+    }
+}

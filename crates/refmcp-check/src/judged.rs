@@ -1,0 +1,171 @@
+//! What a check has found in the shape of the reports of audits, which are written in every format.
+
+use std::collections::BTreeMap;
+
+use refmcp_audit::auditor::{Feature, audited_rules};
+use refmcp_audit::coverage::not_audited;
+use refmcp_audit::report::{
+    CheckedServer, ExchangeReport, FeatureReport, JudgementReport, Report, RuleOutcome, RuleReport, Score,
+    ViolationReport,
+};
+use refmcp_audit::verdict::Role;
+use refmcp_proto::revision::Revision;
+use refmcp_proto::rule::{self, Level, Rule};
+
+use crate::baseline::Compared;
+use crate::probe::checked_rules;
+use crate::report::{CheckReport, CheckResult, Outcome};
+use crate::requirements::is_required;
+
+impl CheckReport {
+    /// The same as a report of an audit, with what a baseline says of it.
+    pub fn report(&self, compared: Option<&Compared<'_>>) -> Report {
+        let wanted = |rule: &&Rule| {
+            let has_results = self.results.iter().any(|result| result.rule.id == rule.id);
+            let is_listed = self.rules.iter().any(|known| known.id == rule.id);
+            let binds = Role::Server.is_bound_by(rule) && rule.revisions.intersects(self.revisions);
+            has_results || (is_listed && binds)
+        };
+        let rules: Vec<RuleReport> =
+            rule::all().filter(wanted).map(|rule| self.rule_report(rule, compared)).collect();
+        let feature = |feature: &Feature| FeatureReport {
+            feature: feature.to_string(),
+            client: None,
+            server: self.features.support(*feature, Role::Server),
+        };
+        let checked = CheckedServer {
+            target: self.target.clone(),
+            unsupported: self
+                .unsupported
+                .iter()
+                .map(|(revision, why)| (revision.to_string(), why.clone()))
+                .collect(),
+            stale: compared.map(|compared| compared.stale.clone()).unwrap_or_default(),
+            scores: self
+                .revisions
+                .iter()
+                .map(|revision| (revision.to_string(), score(&rules, revision)))
+                .collect(),
+        };
+        let judgement = JudgementReport {
+            client: format!("refmcp-check {}", env!("CARGO_PKG_VERSION")),
+            server: self.server.clone(),
+            transport: self.transport.to_owned(),
+            revisions: self.revisions.iter().map(|revision| revision.to_string()).collect(),
+            recorded_by: Role::Client,
+            features: Feature::ALL.iter().map(feature).collect(),
+            rules,
+        };
+        Report::of_check(checked, judgement)
+    }
+
+    fn rule_report(&self, rule: &'static Rule, compared: Option<&Compared<'_>>) -> RuleReport {
+        let results: Vec<&CheckResult> =
+            self.results.iter().filter(|result| result.rule.id == rule.id).collect();
+        let mut by_revision = BTreeMap::new();
+        for result in &results {
+            let known = by_revision.entry(result.revision.to_string()).or_insert(RuleOutcome::NotJudged);
+            *known = outcome(result).min(*known);
+        }
+        let is_judged = || audited_rules().chain(checked_rules()).any(|judged| judged.id == rule.id);
+        let unseen = || if is_judged() { RuleOutcome::NotExercised } else { RuleOutcome::NotJudged };
+        let outcome = by_revision.values().min().copied().unwrap_or_else(unseen);
+        let reason = match outcome {
+            RuleOutcome::NotJudged => not_audited(rule).map(str::to_owned),
+            _ => results.iter().find_map(|result| reason(result, outcome)),
+        };
+        let broken = || results.iter().filter(|result| result.finding().is_some());
+        let excuses: Option<Vec<&str>> = broken().map(|result| excuse(result, compared)).collect();
+        RuleReport {
+            id: rule.id.to_owned(),
+            party: Role::Server,
+            level: rule.level,
+            outcome,
+            text: rule.text.to_owned(),
+            link: rule.link(),
+            kept: results.iter().filter(|result| result.outcome == Outcome::Kept).count() as u64,
+            broken: broken().count() as u64,
+            violations: violations(&results),
+            reason,
+            excuse: excuses.and_then(|excuses| excuses.first().map(|&excuse| excuse.to_owned())),
+            by_revision,
+        }
+    }
+}
+
+fn outcome(result: &CheckResult) -> RuleOutcome {
+    match result.outcome {
+        Outcome::Broken(_) => RuleOutcome::Broken,
+        Outcome::Kept => RuleOutcome::Kept,
+        Outcome::NotVerified(_) => RuleOutcome::NotVerified,
+        Outcome::Skipped(_) => RuleOutcome::NotExercised,
+    }
+}
+
+/// Why a result is none, where the rule has the outcome of it.
+fn reason(result: &CheckResult, of_rule: RuleOutcome) -> Option<String> {
+    match &result.outcome {
+        Outcome::Skipped(why) | Outcome::NotVerified(why) if outcome(result) == of_rule => Some(why.clone()),
+        _ => None,
+    }
+}
+
+/// Why a broken rule fails nothing.
+fn excuse(result: &CheckResult, compared: Option<&Compared<'_>>) -> Option<&'static str> {
+    let known = compared.is_some_and(|it| it.known.iter().any(|known| std::ptr::eq(*known, result)));
+    let demanded = matches!(result.rule.level, Level::Must | Level::May);
+    match (known, demanded) {
+        (true, _) => Some("the baseline has it"),
+        (false, true) if !is_required(result.rule, result.revision) => Some("it is no requirement yet"),
+        _ => None,
+    }
+}
+
+/// The different ways in which a rule was broken, each with its first exchange and all its revisions.
+fn violations(results: &[&CheckResult]) -> Vec<ViolationReport> {
+    let mut all: Vec<ViolationReport> = Vec::new();
+    for result in results {
+        let Some(finding) = result.finding() else { continue };
+        let same = |known: &&mut ViolationReport| {
+            let probe = known.exchange.as_ref().map(|exchange| &*exchange.probe);
+            (&known.what, &known.expected, probe) == (&finding.what, &finding.expected, Some(result.probe))
+        };
+        let revision = result.revision.to_string();
+        if let Some(known) = all.iter_mut().find(same) {
+            known.count += 1;
+            known.revisions.push(revision);
+            continue;
+        }
+        let exchange = ExchangeReport {
+            probe: result.probe.to_owned(),
+            request: finding.exchange.request.clone(),
+            answer: finding.exchange.answer.clone(),
+            repeat: finding.exchange.repeat.clone(),
+        };
+        all.push(ViolationReport {
+            what: finding.what.clone(),
+            expected: finding.expected.clone(),
+            count: 1,
+            revisions: vec![revision],
+            evidence: None,
+            exchange: Some(exchange),
+        });
+    }
+    all
+}
+
+/// What was found out about the requirements of a revision, among the rules of a report.
+fn score(rules: &[RuleReport], revision: Revision) -> Score {
+    let mut score = Score::default();
+    let name = revision.to_string();
+    for rule in rules.iter().filter(|rule| rule::find(&rule.id).is_some_and(|it| is_required(it, revision))) {
+        score.requirements += 1;
+        *match rule.by_revision.get(&name) {
+            Some(RuleOutcome::Broken) => &mut score.broken,
+            Some(RuleOutcome::Kept) => &mut score.kept,
+            Some(RuleOutcome::NotVerified) => &mut score.not_verified,
+            Some(RuleOutcome::NotExercised | RuleOutcome::NotJudged) | None => &mut score.not_exercised,
+        } += 1;
+    }
+    score
+}
