@@ -62,6 +62,11 @@ impl Stream {
         self.status == Some(200) && is_content(&self.response_headers, "text/event-stream")
     }
 
+    /// Whether what the response has is meant as messages: a text beside them, such as `Accepted`, is none.
+    pub(crate) fn has_messages(&self) -> bool {
+        ["application/json", "text/event-stream"].iter().any(|kind| is_content(&self.response_headers, kind))
+    }
+
     /// Takes note of a message that was checked.
     pub(super) fn take(&mut self, message: &Message<'_>) {
         match (message.from, &message.body) {

@@ -52,3 +52,10 @@ pub(crate) fn examples() -> Vec<Example> {
         ),
     ]
 }
+
+#[test]
+fn a_text_in_the_response_to_a_post_is_no_message() {
+    let accepted = accepted().http(2, "POST", "/messages", &[]).client(ping(2));
+    let accepted = accepted.status(202, &[("content-type", "text/plain")]).server_invalid("Accepted").ended();
+    accepted.on_stream(0).server(result(2)).keeps(&rule::RPC_01, Role::Server);
+}

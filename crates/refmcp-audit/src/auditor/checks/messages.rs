@@ -87,6 +87,11 @@ impl Check for Messages {
     fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
         match &event.kind {
             EventKind::Invalid { direction, bytes, .. } => {
+                let answered = state.stream(event.stream).filter(|stream| stream.status.is_some());
+                let is_server = state.sender(*direction) == Role::Server;
+                if is_server && answered.is_some_and(|stream| !stream.has_messages()) {
+                    return;
+                }
                 self.invalid(state.sender(*direction), bytes, state, verdicts);
             }
             EventKind::Message { direction, text, .. } if text.starts_with('[') => {
