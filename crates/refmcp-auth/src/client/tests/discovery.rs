@@ -300,17 +300,17 @@ fn metadata_redirects_are_followed_once_on_the_same_origin() {
 
 #[test]
 fn a_fetch_error_ends_the_flow() {
-    for error in
+    for fetch_error in
         [FetchError::TooLarge(1 << 20), FetchError::TimedOut, FetchError::Forbidden("private".into())]
     {
         for place in
             [PATH_METADATA, SERVER_METADATA, "https://as.example/register", "https://as.example/token"]
         {
             let mut servers = servers();
-            servers.fault(place, error.clone());
+            servers.fault(place, fetch_error.clone());
             let error = servers.run(flow_request()).unwrap_err();
             assert_eq!(error.kind(), FlowErrorKind::Fetch);
-            assert_eq!(error.to_string(), format!("no response from {place}: {error}"));
+            assert_eq!(error.to_string(), format!("no response from {place}: {fetch_error}"));
         }
     }
 }
