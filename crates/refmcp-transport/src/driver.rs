@@ -35,6 +35,9 @@ const HIGH_WATER: usize = 1 << 20;
 /// Bytes of each direction that need no reservation: the connection itself is counted with as much.
 const UNRESERVED: usize = 16 << 10;
 
+/// Bytes by which the reservation of the write queue changes, so that few messages change it.
+const RESERVATION_STEP: usize = 4 << 10;
+
 /// How a connection ended; none of these is an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionEnd {
@@ -113,7 +116,7 @@ enum Event {
 /// Messages on their way to the writer.
 #[derive(Debug)]
 struct WriteQueue {
-    messages: VecDeque<OutgoingMessage>,
+    messages: VecDeque<Vec<u8>>,
     /// Their bytes, and those that the writer holds.
     bytes: usize,
     /// Whether the loop waits for something to happen.
@@ -145,7 +148,7 @@ impl Outbox for WriteQueue {
             self.reserved.grow(message.json.len());
         }
         self.bytes += message.json.len();
-        self.messages.push_back(message);
+        self.messages.push_back(message.json);
     }
 
     fn close(&mut self, CloseReason::PingTimeout: CloseReason) {
@@ -188,19 +191,19 @@ impl WriteQueue {
 
     /// Reserves memory for so many bytes more than there are.
     fn reserve(&mut self, bytes: usize) -> Result<(), NoMemory> {
-        let wanted = (self.bytes + self.batch_bytes + bytes).saturating_sub(UNRESERVED);
+        let wanted = reservation_for(self.bytes + self.batch_bytes + bytes);
         if wanted > self.reserved.bytes() { self.reserved.try_resize(wanted) } else { Ok(()) }
     }
 
     /// Hands the messages to the writer.
     fn write(&mut self, writer: &mut impl FrameWriter) {
-        for message in self.messages.drain(..) {
-            self.observed.sent(&message.json);
-            writer.push(&message.json);
+        while let Some(json) = self.messages.pop_front() {
+            self.observed.sent(&json);
+            writer.push(&json);
         }
         let was_full = self.bytes >= HIGH_WATER;
         self.bytes = writer.pending();
-        let kept = (self.bytes + self.batch_bytes).saturating_sub(UNRESERVED);
+        let kept = reservation_for(self.bytes + self.batch_bytes);
         if kept < self.reserved.bytes() {
             self.reserved.shrink(self.reserved.bytes() - kept);
         }
@@ -386,6 +389,11 @@ impl<R: FrameReader, W: FrameWriter, S: CallService> Driver<R, W, S> {
         self.engine.step(ServerEngine::cancel_all);
         if is_gone(&error) { Ok(ConnectionEnd::PeerGone) } else { Err(error) }
     }
+}
+
+/// The reservation for so many bytes in the write queue.
+fn reservation_for(bytes: usize) -> usize {
+    bytes.saturating_sub(UNRESERVED).next_multiple_of(RESERVATION_STEP)
 }
 
 fn is_gone(error: &io::Error) -> bool {

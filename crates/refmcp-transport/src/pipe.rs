@@ -157,7 +157,7 @@ pub struct LineWriter<W> {
     kept_back: bool,
 }
 
-/// A queue that has grown beyond this is not kept once it is empty.
+/// A queue that has grown beyond this gives back the rest once it is empty.
 const KEEP: usize = 256 << 10;
 
 impl<W> LineWriter<W> {
@@ -194,7 +194,7 @@ impl<W: AsyncWrite + Unpin + Send> FrameWriter for LineWriter<W> {
         if self.written == self.queue.len() {
             self.written = 0;
             if self.queue.capacity() > KEEP {
-                self.queue = Vec::new();
+                self.queue = Vec::with_capacity(KEEP);
             }
             self.queue.clear();
             // Some streams keep bytes back until they are told that no more follow for now.
