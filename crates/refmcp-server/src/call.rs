@@ -39,7 +39,6 @@ pub struct Call {
 
 struct Inner {
     dispatch: Dispatch,
-    server: Server,
     session: Arc<Session>,
     handle: EngineHandle,
     /// Made for a call that is not done at once, or whose handler waits for it.
@@ -58,14 +57,9 @@ struct Notes {
 }
 
 impl Call {
-    pub(crate) fn new(
-        dispatch: Dispatch,
-        server: Server,
-        session: Arc<Session>,
-        handle: EngineHandle,
-    ) -> Self {
+    pub(crate) fn new(dispatch: Dispatch, session: Arc<Session>, handle: EngineHandle) -> Self {
         let (cancellation, notes) = (OnceLock::new(), Mutex::default());
-        Self { inner: Arc::new(Inner { dispatch, server, session, handle, cancellation, notes }) }
+        Self { inner: Arc::new(Inner { dispatch, session, handle, cancellation, notes }) }
     }
 
     /// Elicits values from the user with a form, under a key as in [`request`](Self::request).
@@ -260,7 +254,7 @@ impl Call {
 
     /// The server that the call came to.
     pub fn server(&self) -> &Server {
-        &self.inner.server
+        self.inner.session.server()
     }
 
     /// The client's id of the request.

@@ -86,7 +86,7 @@ impl Session {
         if let Some(dispatch) = call.dispatch(config) {
             // Progress and log messages have no exchange to be sent on.
             let handle = EngineHandle::disconnected();
-            call.finish(config, method::start(self.server(), self, dispatch, &handle).work.await);
+            call.finish(config, method::start(self, dispatch, &handle).work.await);
         }
     }
 }

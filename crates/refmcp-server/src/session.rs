@@ -234,7 +234,7 @@ impl CallService for SessionService {
     type Work = CallWork;
 
     fn start(&self, call: Dispatch, handle: &EngineHandle) -> RunningCall<CallWork> {
-        method::start(&self.0.server, &self.0, call, handle)
+        method::start(&self.0, call, handle)
     }
 
     fn cancellation(&self, work: &CallWork) -> Cancellation {

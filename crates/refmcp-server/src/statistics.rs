@@ -54,7 +54,7 @@ impl Statistics {
         Self { custom: custom.map(|name| (name, MethodStatistics::default())).collect(), ..Self::default() }
     }
 
-    pub(crate) fn count(&self, method: Option<&Method>, outcome: CallOutcome, took: Duration) {
+    pub(crate) fn count(&self, method: Option<&Method>, outcome: CallOutcome, took: Sample) {
         let custom = match method {
             Some(Method::Custom(name)) => self.custom.get(name),
             _ => None,
@@ -64,7 +64,7 @@ impl Statistics {
     }
 
     /// Counts a call of a tool; of one that has no numbers of its own among the others.
-    pub(crate) fn count_tool(&self, tool: Option<&MethodStatistics>, outcome: CallOutcome, took: Duration) {
+    pub(crate) fn count_tool(&self, tool: Option<&MethodStatistics>, outcome: CallOutcome, took: Sample) {
         tool.unwrap_or(&self.other_tools).count(outcome, took);
     }
 
@@ -86,9 +86,9 @@ impl Statistics {
 }
 
 impl MethodStatistics {
-    fn count(&self, outcome: CallOutcome, took: Duration) {
+    fn count(&self, outcome: CallOutcome, took: Sample) {
         self.outcomes[outcome as usize].fetch_add(1, Ordering::Relaxed);
-        self.took.add(took);
+        self.took.add_sample(took);
     }
 
     /// How many calls ended in which way.
@@ -113,11 +113,27 @@ pub struct Histogram {
 const BOUNDS: [u64; 13] =
     [100, 250, 500, 1_000, 2_500, 5_000, 10_000, 50_000, 100_000, 500_000, 1_000_000, 5_000_000, 30_000_000];
 
+/// A duration with its bucket, found once for all histograms that it is added to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sample {
+    micros: u64,
+    bucket: usize,
+}
+
+impl From<Duration> for Sample {
+    fn from(took: Duration) -> Self {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        Self { micros, bucket: BOUNDS.partition_point(|bound| *bound < micros) }
+    }
+}
+
 impl Histogram {
     /// Adds one that took this long.
     pub fn add(&self, took: Duration) {
-        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        let bucket = BOUNDS.partition_point(|bound| *bound < micros);
+        self.add_sample(took.into());
+    }
+
+    fn add_sample(&self, Sample { micros, bucket }: Sample) {
         self.counts[bucket].fetch_add(1, Ordering::Relaxed);
         self.micros.fetch_add(micros, Ordering::Relaxed);
     }
@@ -211,11 +227,11 @@ mod tests {
     fn endings_are_counted_in_their_own_places() {
         let statistics = Statistics::new(["mine", "unused"].map(Arc::from).into_iter());
         for outcome in OUTCOMES {
-            statistics.count(Some(&Method::CallTool), outcome, Duration::ZERO);
+            statistics.count(Some(&Method::CallTool), outcome, Duration::ZERO.into());
         }
-        statistics.count(None, CallOutcome::Failed, Duration::ZERO);
+        statistics.count(None, CallOutcome::Failed, Duration::ZERO.into());
         for _ in 0..2 {
-            statistics.count(Some(&Method::Custom("mine".into())), CallOutcome::Done, Duration::ZERO);
+            statistics.count(Some(&Method::Custom("mine".into())), CallOutcome::Done, Duration::ZERO.into());
         }
         for (name, method) in statistics.methods() {
             let all: u64 = method.outcomes().map(|(_, count)| count).sum();
@@ -231,8 +247,8 @@ mod tests {
             );
         }
         let tool = MethodStatistics::default();
-        statistics.count_tool(Some(&tool), CallOutcome::Done, Duration::from_secs(1));
-        statistics.count_tool(None, CallOutcome::Failed, Duration::ZERO);
+        statistics.count_tool(Some(&tool), CallOutcome::Done, Duration::from_secs(1).into());
+        statistics.count_tool(None, CallOutcome::Failed, Duration::ZERO.into());
         let ended = |of: &MethodStatistics| of.outcomes().map(|(_, count)| count).collect::<Vec<_>>();
         assert_eq!((ended(&tool), tool.took().total()), (vec![1, 0, 0, 0, 0], Duration::from_secs(1)));
         assert_eq!(ended(statistics.other_tools()), [0, 0, 1, 0, 0]);

@@ -77,6 +77,7 @@ impl PreparedCall {
     }
 
     /// Sets what the call is about, if it is going to be logged.
+    #[inline]
     fn about(mut self, call: &Call, subject: &str) -> Self {
         self.subject = record::is_wanted(call.server()).then(|| subject.to_owned());
         self
@@ -91,14 +92,13 @@ async fn done(
 
 /// Makes the work for a call.
 pub(crate) fn start(
-    server: &Server,
     session: &Arc<Session>,
     dispatch: Dispatch,
     handle: &EngineHandle,
 ) -> RunningCall<CallWork> {
-    let call = Call::new(dispatch, server.clone(), session.clone(), handle.clone());
+    let call = Call::new(dispatch, session.clone(), handle.clone());
     let prepared = match &call.dispatch().method {
-        _ if let Some(forward) = server.forward() => Ok(PreparedCall::forwarded(forward, &call)),
+        _ if let Some(forward) = session.server().forward() => Ok(PreparedCall::forwarded(forward, &call)),
         Method::CallTool => tools::call(&call),
         Method::ListTools => tools::list(&call),
         Method::ListResources => resources::list(&call),

@@ -93,7 +93,7 @@ pub(crate) fn responded(session: &Session, responded: &Responded, took: Duration
     let Responded { method, peer, failed } = responded;
     let server = session.server();
     let outcome = if *failed { CallOutcome::Failed } else { CallOutcome::Done };
-    server.statistics().count(method.as_ref(), outcome, took);
+    server.statistics().count(method.as_ref(), outcome, took.into());
     if is_wanted(server) {
         let record = CallRecord {
             session: session.number(),
@@ -152,9 +152,10 @@ impl Recording {
         let Some(began) = self.began.take() else { return };
         let took = began.elapsed();
         let (statistics, method) = (self.call.server().statistics(), &self.call.dispatch().method);
-        statistics.count(Some(method), outcome, took);
+        let sample = took.into();
+        statistics.count(Some(method), outcome, sample);
         if *method == Method::CallTool {
-            statistics.count_tool(self.tool.as_deref(), outcome, took);
+            statistics.count_tool(self.tool.as_deref(), outcome, sample);
         }
         if is_wanted(self.call.server()) {
             self.tell(outcome, took);

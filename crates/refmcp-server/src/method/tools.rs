@@ -74,7 +74,7 @@ fn found_members(call: &Call) -> Option<(&str, Option<&str>)> {
     let text = |span: &Range<usize>| params.get(span.clone());
     let name = text(spans.name.as_ref()?)?.strip_prefix('"')?.strip_suffix('"')?;
     let arguments = spans.arguments.as_ref().and_then(text).filter(|arguments| *arguments != "null");
-    (!name.contains('\\')).then_some((name, arguments))
+    name.bytes().all(|byte| byte != b'\\').then_some((name, arguments))
 }
 
 fn find(call: &Call, name: &str) -> Option<(Arc<Tool>, Option<Arc<MethodStatistics>>)> {
