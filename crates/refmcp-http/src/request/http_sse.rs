@@ -101,7 +101,7 @@ pub(crate) async fn message(
             }
             let context = caller.request_context(session.driver.connection(), head.headers);
             session.driver.receive(&caller.observed, |engine, now, stream| {
-                engine.incoming_with(now, stream, incoming, context);
+                engine.incoming_with(now, stream, &incoming, context);
             });
         }
         // A malformed body is answered on the stream, as any other.

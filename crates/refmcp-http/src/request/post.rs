@@ -134,14 +134,14 @@ fn receive(
             record_mistakes(endpoint, caller, &incoming, Some(Revision::LATEST));
             Ok(Step::accepted())
         }
-        Ok(PostRoute::Open) => initialize(endpoint, caller, &head, headers.accept, incoming),
+        Ok(PostRoute::Open) => initialize(endpoint, caller, &head, headers.accept, &incoming),
         Ok(PostRoute::Stateless(version)) => {
             let accept = headers.accept;
-            stateless(endpoint, caller, head, accept, &version, incoming)
+            stateless(endpoint, caller, head, accept, &version, &incoming)
         }
         Ok(route) => {
             let accept = headers.accept;
-            in_session(endpoint, caller, head, accept, &route, incoming)
+            in_session(endpoint, caller, head, accept, &route, &incoming)
         }
     }
 }
@@ -191,11 +191,11 @@ fn stateless(
     head: Parts,
     accept: Accept,
     version: &str,
-    incoming: Incoming<'_>,
+    incoming: &Incoming<'_>,
 ) -> Result<Step, Refusal> {
-    scopes::check(endpoint, caller, &head, None, &incoming)?;
+    scopes::check(endpoint, caller, &head, None, incoming)?;
     let mut listens = false;
-    if let Incoming::One(Message::Request(request)) = &incoming {
+    if let Incoming::One(Message::Request(request)) = incoming {
         let header = |name: &str| headers::mirrored(&head.headers, name);
         let arguments = |tool: &str| endpoint.server.mirrored_arguments(tool);
         check_mirrored(header, arguments, version, &request.method, &request.params).map_err(|refusal| {
@@ -212,7 +212,7 @@ fn stateless(
     if listens {
         endpoint.add_listener(&driver);
     }
-    let request = id_of(&incoming).cloned();
+    let request = id_of(incoming).cloned();
     let received = driver.exchange(&caller.observed, usize::MAX, |engine, now, exchange| {
         engine.incoming(now, exchange, incoming);
     });
@@ -238,12 +238,12 @@ fn in_session(
     head: Parts,
     accept: Accept,
     route: &PostRoute<'_>,
-    incoming: Incoming<'_>,
+    incoming: &Incoming<'_>,
 ) -> Result<Step, Refusal> {
     let session = endpoint.find_session(caller, &head.headers);
-    let session = session.map_err(|refusal| refusal.into_rpc_error(id_of(&incoming)))?;
-    scopes::check(endpoint, caller, &head, Some(&session), &incoming)?;
-    let (driver, request) = (&session.driver, id_of(&incoming).cloned());
+    let session = session.map_err(|refusal| refusal.into_rpc_error(id_of(incoming)))?;
+    scopes::check(endpoint, caller, &head, Some(&session), incoming)?;
+    let (driver, request) = (&session.driver, id_of(incoming).cloned());
     let mode = match route {
         PostRoute::Message => {
             driver.receive(&caller.observed, |engine, now, exchange| {
@@ -288,9 +288,9 @@ fn initialize(
     caller: &Caller,
     head: &Parts,
     accept: Accept,
-    incoming: Incoming<'_>,
+    incoming: &Incoming<'_>,
 ) -> Result<Step, Refusal> {
-    scopes::check(endpoint, caller, head, None, &incoming)?;
+    scopes::check(endpoint, caller, head, None, incoming)?;
     let connection = caller.connection(headers::of_session(&head.headers));
     let memory = Some(endpoint.memory.session(caller));
     let driver = endpoint.open_driver(&caller.observed, Connection { memory, ..connection });

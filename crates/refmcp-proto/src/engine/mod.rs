@@ -25,15 +25,14 @@ pub use server::{
     DetachedCall, DetachedState, FactsChange, ParkedCall, ResumeError, ServerEngine, SessionFacts,
 };
 
-/// The hash of tables by numbers that the engine counts, and by ids of the requests that one client has in flight: a client
-/// that makes them collide slows down only itself.
+/// The hash of tables by numbers that the engine counts.
 #[derive(Debug, Clone, Copy, Default)]
 struct FastHash;
 
 impl BuildHasher for FastHash {
     type Hasher = FoldHasher<'static>;
 
-    /// The seed is not kept: there are many engines, with a table or two each.
+    /// The seed is not kept: there may be many engines, with a few tables each.
     fn build_hasher(&self) -> Self::Hasher {
         FixedState::default().build_hasher()
     }

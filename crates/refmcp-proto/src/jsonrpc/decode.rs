@@ -244,7 +244,7 @@ pub fn decode<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Incoming<'a>, Deco
             let mut envelope = Envelope::default();
             envelope.read(&mut scanner)?;
             scanner.end()?;
-            Ok(Incoming::One(envelope.message(limits)?))
+            envelope.message(limits).map(Incoming::One)
         }
         Some(b'[') => batch(&mut scanner, limits),
         _ => {
@@ -288,11 +288,10 @@ struct Envelope<'a> {
     version: Option<&'a str>,
     id: Option<&'a str>,
     method: Option<&'a str>,
+    /// The parameters, and what stands beside them or beside a result.
     params: Params<'a>,
     result: Option<(&'a str, ResultMembers<'a>)>,
     error: Option<&'a str>,
-    /// Whether a member `_meta`, which belongs one level deeper, names a protocol version; none without such a member.
-    misplaced_meta: Option<bool>,
     /// A key that is one of ours but for its case: some parsers would take it for that.
     look_alike: Option<String>,
 }
@@ -310,7 +309,8 @@ impl<'a> Envelope<'a> {
                 "_meta" => {
                     let mut meta = Meta::default();
                     meta.read(scanner)?;
-                    self.misplaced_meta = Some(meta.protocol_version.is_some());
+                    self.params.misplaced_meta = true;
+                    self.params.misplaced_version = meta.protocol_version.is_some();
                 }
                 other => {
                     if is_look_alike(other) {
@@ -356,11 +356,7 @@ impl<'a> Envelope<'a> {
         }
         if let Some(method) = self.method {
             let method = read_method(method, limits).map_err(&fail)?;
-            let params = Params {
-                misplaced_meta: self.misplaced_meta.is_some(),
-                misplaced_version: self.misplaced_meta == Some(true),
-                ..self.params
-            };
+            let params = self.params;
             if params.text.is_some_and(|params| !params.starts_with('{')) {
                 return Err(fail("member \"params\" is not an object".into()));
             }
@@ -383,7 +379,7 @@ impl<'a> Envelope<'a> {
         if id.is_none() && result.is_ok() {
             return Err(broken(&rule::RPC_05, "an answer without an id".into()));
         }
-        let misplaced_meta = self.misplaced_meta.is_some();
+        let misplaced_meta = self.params.misplaced_meta;
         Ok(Message::Response(Response { id, result, members, misplaced_meta }))
     }
 }
@@ -461,7 +457,7 @@ fn read_method<'a>(text: &'a str, limits: &Limits) -> Result<Cow<'a, str>, Strin
     match inner {
         None => Err("member \"method\" is not a string".to_owned()),
         Some("") => Err("member \"method\" is empty".to_owned()),
-        Some(plain) if !plain.contains('\\') => Ok(Cow::Borrowed(plain)),
+        Some(plain) if plain.bytes().all(|byte| byte != b'\\') => Ok(Cow::Borrowed(plain)),
         Some(_) => serde_json::from_str(text).map(Cow::Owned).map_err(|error| error.to_string()),
     }
 }

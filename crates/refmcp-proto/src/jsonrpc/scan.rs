@@ -134,9 +134,8 @@ impl<'a> Scanner<'a> {
         let first = self.peek();
         let start = self.at;
         match first {
-            Some(b'{') => self.object(|scanner, _| scanner.value().map(drop))?,
-            Some(b'[') => self.array(|scanner| scanner.value().map(drop))?,
             Some(b'"') => self.skip_string()?,
+            Some(b'{' | b'[') => self.nested()?,
             Some(b'-' | b'0'..=b'9') => self.number()?,
             Some(b't') => self.word("true")?,
             Some(b'f') => self.word("false")?,
@@ -144,6 +143,15 @@ impl<'a> Scanner<'a> {
             _ => return Err(self.unexpected("a JSON value")),
         }
         Ok(self.text_from(start))
+    }
+
+    /// Moves over an object or an array. Apart from [`value`](Self::value), which is short without it.
+    #[inline(never)]
+    fn nested(&mut self) -> Scan<()> {
+        match self.byte() {
+            Some(b'{') => self.object(|scanner, _| scanner.value().map(drop)),
+            _ => self.array(|scanner| scanner.value().map(drop)),
+        }
     }
 
     /// Moves over an object; `member` must move over the value of each key it is given.
@@ -406,19 +414,26 @@ fn key_bit(key: &str) -> u64 {
 fn plain_length(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
+    let mut rest = bytes;
+    while let Some((word, after)) = rest.split_first_chunk() {
         let word = u64::from_le_bytes(*word);
         // The high bit of each byte below `limit`. A borrow makes only bytes after a match wrong.
         let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGH;
         let is = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
         let ends = is(b'"') | is(b'\\') | below(word, 0x20);
         if ends != 0 {
-            return index * 8 + ends.trailing_zeros() as usize / 8;
+            return bytes.len() - rest.len() + ends.trailing_zeros() as usize / 8;
         }
+        rest = after;
     }
-    let end = rest.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20);
-    bytes.len() - rest.len() + end.unwrap_or(rest.len())
+    bytes.len() - rest.len() + short_plain_length(rest)
+}
+
+/// The same for the last bytes of a text, where few strings end.
+#[cold]
+fn short_plain_length(bytes: &[u8]) -> usize {
+    let end = bytes.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20);
+    end.unwrap_or(bytes.len())
 }
 
 #[cfg(test)]

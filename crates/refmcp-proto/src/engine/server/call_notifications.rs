@@ -24,7 +24,7 @@ impl ServerEngine {
             total: progress.total.and_then(plain_number),
             ..ProgressParams::new(token, value)
         };
-        let to = MessageTarget::Exchange(call.to.exchange);
+        let to = MessageTarget::Exchange(call.exchange);
         self.send(to, MessageKind::Notification, |json| {
             encode::notification(json, NotificationMethod::Progress.name(), Some(&params))
         });
@@ -33,7 +33,7 @@ impl ServerEngine {
     /// Sends a notification that the engine knows nothing of, for a call or for the session.
     pub fn notify(&mut self, call: Option<CallId>, notification: &ServerNotification) {
         let to = match call {
-            Some(number) => self.calls.get(number).map(|call| MessageTarget::Exchange(call.to.exchange)),
+            Some(number) => self.calls.get(number).map(|call| MessageTarget::Exchange(call.exchange)),
             None => self.phase.peer().map(|_| MessageTarget::Session),
         };
         let Some(to) = to else { return };
@@ -65,7 +65,7 @@ impl ServerEngine {
                     LogScope::Session => Some(self.log_level),
                     LogScope::Request => call.log_level,
                 };
-                (MessageTarget::Exchange(call.to.exchange), least)
+                (MessageTarget::Exchange(call.exchange), least)
             }
             // Without a session there is nowhere to send what belongs to no request.
             None => (MessageTarget::Session, self.phase.peer().map(|_| self.log_level)),

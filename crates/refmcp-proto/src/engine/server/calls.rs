@@ -1,15 +1,14 @@
 //! Requests in flight: from their start to exactly one response, or to none once they are cancelled.
 
-use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::batches::BatchId;
 use super::kept_bytes::outcome_bytes;
 use super::{ReplyTo, ServerEngine, read_params};
-use crate::engine::FastHash;
 use crate::engine::report::ReportFindings;
 use crate::engine::{
     CallFailure, CallId, CallRequest, Dispatch, DuplicateIds, ExchangeId, FactsChange, HandlerOutcome,
@@ -25,8 +24,9 @@ use crate::time::Timestamp;
 /// A request in flight.
 #[derive(Debug)]
 pub(super) struct Call {
-    pub(super) to: ReplyTo,
     pub(super) request: Arc<CallRequest>,
+    /// The batch that its response belongs to.
+    pub(super) batch: Option<BatchId>,
     pub(super) replay: Replay,
     pub(super) round: u32,
     /// Requests to the client that have no response yet.
@@ -48,9 +48,12 @@ impl Call {
     fn bytes(&self) -> usize {
         self.request.params.len() + self.response_bytes
     }
-}
 
-impl Call {
+    /// Where its response goes.
+    pub(super) fn to(&self) -> ReplyTo<'_> {
+        ReplyTo { exchange: self.exchange, id: &self.id, batch: self.batch }
+    }
+
     pub(super) fn dispatch(&self, call: CallId, state: Option<RequestStateUse>) -> Dispatch {
         let (request, replay) = (self.request.clone(), self.replay.clone());
         Dispatch { call, request, replay, round: self.round, state }
@@ -75,13 +78,13 @@ struct Cancelled<'a> {
     id: Option<&'a RawValue>,
 }
 
-/// The calls in flight, by our number and by the client's id.
+/// The calls in flight. Most sessions have few, and nearly always the newest is the next to end: a list costs less than a
+/// table with an index by id, and is bounded by `max_in_flight`.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     next: u64,
-    open: HashMap<CallId, Call, FastHash>,
-    /// How many calls have this id; only a lenient server ever has more than one.
-    by_id: HashMap<RequestId, u32, FastHash>,
+    /// By our number, which grows.
+    open: Vec<(CallId, Call)>,
 }
 
 impl Calls {
@@ -91,16 +94,24 @@ impl Calls {
 
     pub(super) fn shrink(&mut self) {
         self.open.shrink_to_fit();
-        self.by_id.shrink_to_fit();
+    }
+
+    fn place(&self, call: CallId) -> Option<usize> {
+        self.open.binary_search_by_key(&call, |(number, _)| *number).ok()
     }
 
     pub(super) fn get(&self, call: CallId) -> Option<&Call> {
-        self.open.get(&call)
+        self.open.get(self.place(call)?).map(|(_, call)| call)
+    }
+
+    pub(super) fn get_mut(&mut self, call: CallId) -> Option<&mut Call> {
+        let place = self.place(call)?;
+        self.open.get_mut(place).map(|(_, call)| call)
     }
 
     /// The bytes that all of them keep. Most sessions have few calls in flight, so counting them costs less than keeping count.
     pub(super) fn bytes(&self) -> usize {
-        self.open.values().map(Call::bytes).sum()
+        self.open.iter().map(|(_, call)| call.bytes()).sum()
     }
 
     /// Keeps a response of the client for the next run of a call; gives the call.
@@ -110,46 +121,35 @@ impl Calls {
         key: String,
         outcome: InputOutcome,
     ) -> Option<&mut Call> {
-        let call = self.open.get_mut(&call)?;
+        let call = self.get_mut(call)?;
         call.response_bytes += outcome_bytes(&outcome);
         call.replay.make_mut().responses.insert(key, outcome);
         Some(call)
     }
 
-    pub(super) fn get_mut(&mut self, call: CallId) -> Option<&mut Call> {
-        self.open.get_mut(&call)
-    }
-
     pub(super) fn has(&self, id: &RequestId) -> bool {
-        self.by_id.contains_key(id)
+        self.open.iter().any(|(_, call)| call.id == *id)
     }
 
     pub(super) fn open(&mut self, call: Call, state: Option<RequestStateUse>) -> Dispatch {
         let number = CallId(self.next);
         self.next += 1;
-        *self.by_id.entry(call.to.id.clone()).or_default() += 1;
         let dispatch = call.dispatch(number, state);
-        self.open.insert(number, call);
+        self.open.push((number, call));
         dispatch
     }
 
     pub(super) fn close(&mut self, number: CallId) -> Option<Call> {
-        let call = self.open.remove(&number)?;
-        // One look-up, since other calls hardly ever have the same id.
-        if let Some((id, count)) = self.by_id.remove_entry(&call.to.id)
-            && count > 1
-        {
-            self.by_id.insert(id, count - 1);
-        }
-        Some(call)
+        let place = self.place(number)?;
+        Some(self.open.remove(place).1)
     }
 
     fn with_id(&self, id: &RequestId) -> Vec<CallId> {
-        self.numbers(|call| call.to.id == *id)
+        self.numbers(|call| call.id == *id)
     }
 
     fn on_exchange(&self, exchange: ExchangeId) -> Vec<CallId> {
-        self.numbers(|call| call.to.exchange == exchange)
+        self.numbers(|call| call.exchange == exchange)
     }
 
     fn numbers(&self, wanted: impl Fn(&Call) -> bool) -> Vec<CallId> {
@@ -166,7 +166,7 @@ impl ServerEngine {
     pub(super) fn start(
         &mut self,
         now: Timestamp,
-        to: &ReplyTo,
+        to: &ReplyTo<'_>,
         method: Method,
         request: &Request<'_>,
         peer: &Arc<Peer>,
@@ -196,8 +196,8 @@ impl ServerEngine {
             context: self.context.clone(),
         };
         let call = Call {
-            to: to.clone(),
             request: Arc::new(request),
+            batch: to.batch,
             replay: carried.replay.map(Replay::from).unwrap_or_default(),
             round: carried.round,
             open_requests: 0,
@@ -214,7 +214,7 @@ impl ServerEngine {
 
     /// Refuses a request whose id is in use: its answer could be taken for that of the first.
     pub(super) fn check_id(&mut self, id: &RequestId) -> Result<(), RpcError> {
-        let listening = self.listeners.iter().any(|listener| listener.to.id == *id);
+        let listening = self.listeners.iter().any(|listener| listener.id == *id);
         if self.calls.has(id) || listening || self.early_requests.iter().any(|early| early.id == *id) {
             let what = format!("id {} is already in flight", excerpt(&id.to_string()));
             let rule = if self.stateless_message { &rule::RPC_04 } else { &rule::RPC_03 };
@@ -268,15 +268,15 @@ impl ServerEngine {
                 let Some(call) = self.calls.close(call) else { return };
                 let is_kept = matches!(*result, ServerResult::Empty(_));
                 match if is_kept { self.remember_subscription(&call) } else { Ok(()) } {
-                    Ok(()) => self.respond(&call.to, call.peer.rules(), &mut result),
-                    Err(error) => self.respond_error(&call.to, &error),
+                    Ok(()) => self.respond(&call.to(), call.peer.rules(), &mut result),
+                    Err(error) => self.respond_error(&call.to(), &error),
                 }
             }
             HandlerOutcome::Raw(result) => {
                 let Some(call) = self.calls.close(call) else { return };
                 match self.remember_subscription(&call) {
-                    Ok(()) => self.respond_raw(&call.to, &result),
-                    Err(error) => self.respond_error(&call.to, &error),
+                    Ok(()) => self.respond_raw(&call.to(), &result),
+                    Err(error) => self.respond_error(&call.to(), &error),
                 }
             }
             HandlerOutcome::Failed(failure) => self.fail(call, failure),
@@ -286,8 +286,8 @@ impl ServerEngine {
     pub(super) fn fail(&mut self, call: CallId, failure: CallFailure) {
         let Some(call) = self.calls.close(call) else { return };
         match downgrade::failure(call.peer.rules(), &call.method, failure) {
-            Ok(mut result) => self.respond(&call.to, call.peer.rules(), &mut result),
-            Err(error) => self.respond_error(&call.to, &error),
+            Ok(mut result) => self.respond(&call.to(), call.peer.rules(), &mut result),
+            Err(error) => self.respond_error(&call.to(), &error),
         }
     }
 
@@ -355,8 +355,8 @@ impl ServerEngine {
         for call in self.calls.with_id(id) {
             self.cancel(call, "the request was cancelled");
         }
-        let listening = self.remove_listeners(|listener| listener.to.id == *id);
-        let listening = listening.into_iter().map(|listener| listener.to.exchange);
+        let listening = self.remove_listeners(|listener| listener.id == *id);
+        let listening = listening.into_iter().map(|listener| listener.exchange);
         let early = self.early_requests.extract_if(.., |early| early.id == *id).map(|early| early.exchange);
         let exchanges: Vec<ExchangeId> = listening.chain(early).collect();
         for exchange in exchanges {
@@ -367,7 +367,7 @@ impl ServerEngine {
     /// Ends an exchange on which no response is due any more.
     fn end_exchange_if_idle(&mut self, exchange: ExchangeId) {
         let awaited = !self.calls.on_exchange(exchange).is_empty()
-            || self.listeners.iter().any(|listener| listener.to.exchange == exchange)
+            || self.listeners.iter().any(|listener| listener.exchange == exchange)
             || self.early_requests.iter().any(|early| early.exchange == exchange);
         if !awaited {
             self.outputs.push_back(Output::NoResponse(exchange));
@@ -378,17 +378,17 @@ impl ServerEngine {
         let Some(call) = self.calls.close(number) else { return };
         self.cancel_server_requests(number, why);
         self.outputs.push_back(Output::Cancel(number));
-        if let Some(batch) = call.to.batch {
+        if let Some(batch) = call.batch {
             self.flush_batch(batch);
         }
-        self.end_exchange_if_idle(call.to.exchange);
+        self.end_exchange_if_idle(call.exchange);
     }
 
     /// Drops a call that another process goes on with: its client hears of it from there.
     pub fn abandon(&mut self, number: CallId) {
         let Some(call) = self.calls.close(number) else { return };
         self.outputs.push_back(Output::Cancel(number));
-        self.end_exchange_if_idle(call.to.exchange);
+        self.end_exchange_if_idle(call.exchange);
     }
 
     /// Leaves calls that wait and are parked to the other processes of the session, since this one stops. Gives their
@@ -397,7 +397,7 @@ impl ServerEngine {
         let numbers = self.calls.numbers(|call| call.is_parked && call.open_requests > 0);
         let left = numbers.into_iter().filter(|number| is_parked(*number)).filter_map(|number| {
             self.drop_server_requests(number);
-            Some(self.calls.close(number)?.to.exchange)
+            Some(self.calls.close(number)?.exchange)
         });
         left.collect()
     }
@@ -411,7 +411,7 @@ impl ServerEngine {
                 self.cancel(number, "the connection was closed");
             }
         }
-        self.remove_listeners(|listener| listener.to.exchange == exchange);
+        self.remove_listeners(|listener| listener.exchange == exchange);
     }
 
     /// Cancels all requests of an exchange whose responses can no longer be delivered, whatever the lifecycle.
@@ -420,15 +420,13 @@ impl ServerEngine {
             self.cancel(number, "the response cannot be delivered");
         }
         self.early_requests.retain(|early| early.exchange != exchange);
-        self.remove_listeners(|listener| listener.to.exchange == exchange);
+        self.remove_listeners(|listener| listener.exchange == exchange);
     }
 
     /// The client sends nothing more: calls that wait for its responses fail.
     pub fn close_input(&mut self) {
         self.input_closed = true;
-        let waiting = self.calls.open.iter().filter(|(_, call)| call.open_requests > 0);
-        let waiting: Vec<CallId> = waiting.map(|(number, _)| *number).collect();
-        for number in waiting {
+        for number in self.calls.numbers(|call| call.open_requests > 0) {
             self.cancel_server_requests(number, "the client has closed its input");
             self.fail_waiting(number, input_closed_error().into());
         }
@@ -440,8 +438,7 @@ impl ServerEngine {
         for exchange in early {
             self.end_exchange_if_idle(exchange);
         }
-        let numbers: Vec<CallId> = self.calls.open.keys().copied().collect();
-        for number in numbers {
+        for number in self.calls.numbers(|_| true) {
             self.cancel(number, "the server is shutting down");
         }
     }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::ServerEngine;
 use super::calls::Call;
 use super::input_rounds::check_requests;
-use super::{ReplyTo, ServerEngine};
 use crate::engine::{
     CallFailure, CallId, CallRequest, Dispatch, EngineConfig, ExchangeId, HandlerOutcome, InputOutcome,
     Output, Replay,
@@ -61,7 +61,7 @@ impl ServerEngine {
     pub fn detach(&mut self, number: CallId, mut result: ServerResult) -> Option<DetachedCall> {
         self.calls.get(number).filter(|call| call.open_requests == 0)?;
         let call = self.calls.close(number)?;
-        self.respond(&call.to, call.peer.rules(), &mut result);
+        self.respond(&call.to(), call.peer.rules(), &mut result);
         Some(DetachedCall::of(&call, DetachedState::Working))
     }
 
@@ -72,8 +72,8 @@ impl ServerEngine {
             return;
         }
         let resumed = Call {
-            to: ReplyTo { exchange, id: call.id.clone(), batch: None },
             request: Arc::new(call.request(&self.config, exchange)),
+            batch: None,
             replay: call.replay,
             round: call.round,
             open_requests: 0,
@@ -123,7 +123,7 @@ impl ParkedCall {
 impl DetachedCall {
     fn of(call: &Call, state: DetachedState) -> Self {
         Self {
-            id: call.to.id.clone(),
+            id: call.id.clone(),
             method: call.method.name().to_owned(),
             params: call.params.clone(),
             peer: call.peer.clone(),

@@ -57,7 +57,7 @@ impl ServerEngine {
     pub(super) fn initialize(
         &mut self,
         now: Timestamp,
-        to: &ReplyTo,
+        to: &ReplyTo<'_>,
         request: &Request<'_>,
     ) -> Result<(), RpcError> {
         if self.phase.peer().is_some() {
@@ -180,7 +180,7 @@ impl ServerEngine {
             let params = Params::of_text(early.params.as_deref());
             let request = Request { id: early.id, method: early.method.into(), params };
             let outer = std::mem::replace(&mut self.context, early.context);
-            self.message(now, early.exchange, Message::Request(request));
+            self.message(now, early.exchange, &Message::Request(request));
             self.context = outer;
         }
     }
@@ -189,7 +189,7 @@ impl ServerEngine {
     pub(super) fn admit_early(
         &mut self,
         now: Timestamp,
-        to: &ReplyTo,
+        to: &ReplyTo<'_>,
         request: &Request<'_>,
     ) -> Result<bool, RpcError> {
         match self.config.policy.early_requests {
@@ -229,13 +229,13 @@ impl ServerEngine {
             self.early_requests.extract_if(.., |early| early.until <= now).collect();
         for early in late {
             self.report_early();
-            let to = ReplyTo { exchange: early.exchange, id: early.id, batch: None };
+            let to = ReplyTo { exchange: early.exchange, id: &early.id, batch: None };
             self.respond_error(&to, &too_early(&early.method));
             self.responded_too_early(&early.method);
         }
     }
 
-    pub(super) fn discover(&mut self, to: &ReplyTo, peer: &Peer) {
+    pub(super) fn discover(&mut self, to: &ReplyTo<'_>, peer: &Peer) {
         let capabilities = downgrade::capabilities(peer.rules(), &self.config.capabilities);
         let mut result = DiscoverResult::new(self.supported_versions(), capabilities);
         result.instructions.clone_from(&self.config.instructions);

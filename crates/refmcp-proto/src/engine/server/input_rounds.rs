@@ -151,16 +151,16 @@ impl ServerEngine {
         let Some(call) = self.calls.get_mut(number) else { return };
         call.open_requests = requests.len();
         // A batch is answered as a whole, and what is forwarded is under way at another server: both stay here.
-        call.is_parked = self.config.shares_sessions() && !self.config.forwards && call.to.batch.is_none();
-        let to = MessageTarget::Exchange(call.to.exchange);
+        call.is_parked = self.config.shares_sessions() && !self.config.forwards && call.batch.is_none();
+        let to = MessageTarget::Exchange(call.exchange);
         let within = self.config.timeouts.client_response;
         if self.config.shares_sessions() {
             let ids: Vec<RequestId> = self.server_requests.next_ids(requests.len()).collect();
             let parked = || Box::new(ParkedCall::new(call, &requests, ids.iter().cloned()));
             let call = WaitingCall {
                 number,
-                exchange: call.to.exchange,
-                id: call.to.id.clone(),
+                exchange: call.exchange,
+                id: call.id.clone(),
                 parked: call.is_parked.then(parked),
             };
             self.share(SharedOutput::Expect { ids, within, call: Some(call) });
@@ -186,28 +186,28 @@ impl ServerEngine {
             Ok(sealed) => {
                 let Some(call) = self.calls.close(number) else { return };
                 let result = InputRequiredResult::new(requests.into_iter().collect()).request_state(sealed);
-                self.respond(&call.to, call.peer.rules(), &mut result.into());
+                self.respond(&call.to(), call.peer.rules(), &mut result.into());
             }
         }
     }
 
     /// Takes a response of the client.
-    pub(super) fn response(&mut self, response: Response<'_>) {
-        let Some(id) = response.id else {
+    pub(super) fn response(&mut self, response: &Response<'_>) {
+        let Some(id) = &response.id else {
             let expected = "send the id of the request that it answers";
             return self.report(&rule::RPC_05, "an error without an id", expected);
         };
-        let outcome = match response.result {
+        let outcome = match &response.result {
             Ok(text) => serde_json::from_str(text).map_or_else(
                 |error| InputOutcome::Error(RpcError::invalid_params(format!("unreadable answer: {error}"))),
                 InputOutcome::Response,
             ),
-            Err(error) => InputOutcome::Error(error),
+            Err(error) => InputOutcome::Error(error.clone()),
         };
         if self.config.shares_sessions() {
-            self.share(SharedOutput::Response { id, outcome });
+            self.share(SharedOutput::Response { id: id.clone(), outcome });
         } else {
-            self.deliver(&id, outcome);
+            self.deliver(id, outcome);
         }
     }
 
@@ -312,7 +312,7 @@ impl ServerEngine {
         let to = self
             .calls
             .get(call)
-            .map_or(MessageTarget::Session, |call| MessageTarget::Exchange(call.to.exchange));
+            .map_or(MessageTarget::Session, |call| MessageTarget::Exchange(call.exchange));
         let params = CancelledParams::new(RequestId::Integer(number)).reason(why);
         self.send(to, MessageKind::Notification, |json| {
             encode::notification(json, NotificationMethod::Cancelled.name(), Some(&params))

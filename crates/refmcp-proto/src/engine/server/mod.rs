@@ -96,10 +96,10 @@ pub struct ServerEngine {
 }
 
 /// Where a response goes.
-#[derive(Debug, Clone, PartialEq)]
-struct ReplyTo {
+#[derive(Debug, Clone, Copy)]
+struct ReplyTo<'a> {
     exchange: ExchangeId,
-    id: RequestId,
+    id: &'a RequestId,
     batch: Option<BatchId>,
 }
 
@@ -166,15 +166,16 @@ impl ServerEngine {
     /// Takes in the bytes of one message, or of one batch.
     pub fn receive(&mut self, now: Timestamp, exchange: ExchangeId, bytes: &[u8]) {
         let limits = self.config.limits;
-        match decode(bytes, &limits) {
+        // By reference: a message is large, and moving it out is a copy.
+        match &decode(bytes, &limits) {
             Ok(incoming) => self.incoming(now, exchange, incoming),
-            Err(error) => self.malformed(exchange, &error),
+            Err(error) => self.malformed(exchange, error),
         }
     }
 
     /// Takes in one message, or one batch.
     #[inline]
-    pub fn incoming(&mut self, now: Timestamp, exchange: ExchangeId, incoming: Incoming<'_>) {
+    pub fn incoming(&mut self, now: Timestamp, exchange: ExchangeId, incoming: &Incoming<'_>) {
         match incoming {
             Incoming::One(message) => self.message(now, exchange, message),
             Incoming::Batch(messages) => self.batch(now, exchange, messages),
@@ -186,7 +187,7 @@ impl ServerEngine {
         &mut self,
         now: Timestamp,
         exchange: ExchangeId,
-        incoming: Incoming<'_>,
+        incoming: &Incoming<'_>,
         context: RequestContext,
     ) {
         self.context = Some(context);
@@ -201,15 +202,15 @@ impl ServerEngine {
 
     /// Takes in one message.
     #[inline]
-    pub fn message(&mut self, now: Timestamp, exchange: ExchangeId, message: Message<'_>) {
+    pub fn message(&mut self, now: Timestamp, exchange: ExchangeId, message: &Message<'_>) {
         self.keepalive.message_received(now, &self.config.timeouts);
-        let outer = self.begin_message(&message);
+        let outer = self.begin_message(message);
         match message {
             Message::Request(request) => {
-                let to = ReplyTo { exchange, id: request.id.clone(), batch: None };
-                self.request(now, &to, &request);
+                let to = ReplyTo { exchange, id: &request.id, batch: None };
+                self.request(now, &to, request);
             }
-            Message::Notification(notification) => self.notification(now, &notification),
+            Message::Notification(notification) => self.notification(now, notification),
             Message::Response(response) => self.response(response),
         }
         self.stateless_message = outer;
@@ -247,7 +248,7 @@ impl ServerEngine {
 
     /// The client's id of a call in flight.
     pub fn request_id(&self, call: CallId) -> Option<&RequestId> {
-        self.calls.get(call).map(|call| &call.to.id)
+        self.calls.get(call).map(|call| &call.id)
     }
 
     /// How many requests are in flight.
@@ -263,7 +264,7 @@ impl ServerEngine {
     /// The exchange of a call, if its client comes back for the rest when the connection is closed before the response.
     pub fn polled_exchange(&self, call: CallId) -> Option<ExchangeId> {
         let call = self.calls.get(call)?;
-        (call.peer.rules().resumption == Resumption::Polling).then_some(call.to.exchange)
+        (call.peer.rules().resumption == Resumption::Polling).then_some(call.exchange)
     }
 
     /// The rules of the session; before there is one, those of the newest revision.

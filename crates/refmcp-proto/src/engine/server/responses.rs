@@ -12,10 +12,10 @@ use crate::revision::{Rules, UnreadableId, downgrade};
 
 impl ServerEngine {
     /// Responds with a result, in the shape that these rules want.
-    pub(super) fn respond(&mut self, to: &ReplyTo, rules: &Rules, result: &mut ServerResult) {
+    pub(super) fn respond(&mut self, to: &ReplyTo<'_>, rules: &Rules, result: &mut ServerResult) {
         downgrade::result(rules, &self.config, result);
         let mut json = Vec::with_capacity(256);
-        match encode::result(&mut json, &to.id, result) {
+        match encode::result(&mut json, to.id, result) {
             Ok(()) => self.send_response(to, json, None),
             Err(error) => {
                 self.respond_error(to, &RpcError::internal(format!("the result is not JSON: {error}")));
@@ -24,9 +24,9 @@ impl ServerEngine {
     }
 
     /// Responds with a result that another server wrote.
-    pub(super) fn respond_raw(&mut self, to: &ReplyTo, result: &RawValue) {
+    pub(super) fn respond_raw(&mut self, to: &ReplyTo<'_>, result: &RawValue) {
         let mut json = Vec::with_capacity(result.get().len() + 64);
-        match encode::result(&mut json, &to.id, &result) {
+        match encode::result(&mut json, to.id, &result) {
             Ok(()) => {
                 // Line breaks stand between tokens only: in a string they are escaped.
                 json.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
@@ -38,8 +38,8 @@ impl ServerEngine {
         }
     }
 
-    pub(super) fn respond_error(&mut self, to: &ReplyTo, error: &RpcError) {
-        let json = self.encode_error(Some(&to.id), error);
+    pub(super) fn respond_error(&mut self, to: &ReplyTo<'_>, error: &RpcError) {
+        let json = self.encode_error(Some(to.id), error);
         self.send_response(to, json, Some(error.code));
     }
 
@@ -68,7 +68,7 @@ impl ServerEngine {
         json
     }
 
-    fn send_response(&mut self, to: &ReplyTo, json: Vec<u8>, error: Option<i64>) {
+    fn send_response(&mut self, to: &ReplyTo<'_>, json: Vec<u8>, error: Option<i64>) {
         match to.batch {
             Some(batch) => {
                 let most = self.config.max_batch_bytes;
@@ -81,7 +81,7 @@ impl ServerEngine {
                         "the responses to batches that are not complete have more than {most} bytes; send this \
                          request by itself"
                     );
-                    self.batches.add(batch, &self.encode_error(Some(&to.id), &RpcError::internal(why)));
+                    self.batches.add(batch, &self.encode_error(Some(to.id), &RpcError::internal(why)));
                 }
                 self.flush_batch(batch);
             }

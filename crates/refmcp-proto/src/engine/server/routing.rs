@@ -25,10 +25,10 @@ enum Routed {
 }
 
 impl ServerEngine {
-    pub(super) fn request(&mut self, now: Timestamp, to: &ReplyTo, request: &Request<'_>) {
+    pub(super) fn request(&mut self, now: Timestamp, to: &ReplyTo<'_>, request: &Request<'_>) {
         let method = self.method(&request.method);
         let meant = method.is_none().then(|| message_checks::meant_notification(&request.method)).flatten();
-        let routed = self.check_id(&to.id).and_then(|()| match meant {
+        let routed = self.check_id(to.id).and_then(|()| match meant {
             Some(meant) => Err(self.notification_with_id(request, meant)),
             None => self.route(now, to, method.clone(), request),
         });
@@ -81,7 +81,7 @@ impl ServerEngine {
     fn route(
         &mut self,
         now: Timestamp,
-        to: &ReplyTo,
+        to: &ReplyTo<'_>,
         method: Option<Method>,
         request: &Request<'_>,
     ) -> Result<Routed, RpcError> {
@@ -99,7 +99,7 @@ impl ServerEngine {
     fn stateless_request(
         &mut self,
         now: Timestamp,
-        to: &ReplyTo,
+        to: &ReplyTo<'_>,
         method: Option<Method>,
         request: &Request<'_>,
     ) -> Result<Routed, RpcError> {
@@ -130,7 +130,7 @@ impl ServerEngine {
     fn session_request(
         &mut self,
         now: Timestamp,
-        to: &ReplyTo,
+        to: &ReplyTo<'_>,
         method: Option<Method>,
         request: &Request<'_>,
     ) -> Result<Routed, RpcError> {
@@ -271,7 +271,7 @@ impl ServerEngine {
         &mut self,
         now: Timestamp,
         exchange: ExchangeId,
-        messages: Vec<Result<Message<'_>, DecodeError>>,
+        messages: &[Result<Message<'_>, DecodeError>],
     ) {
         self.keepalive.message_received(now, &self.config.timeouts);
         if self.rules().batches == BatchRule::Refused || self.phase.peer().is_none() {
@@ -281,12 +281,12 @@ impl ServerEngine {
         }
         let batch = self.batches.open(exchange);
         for message in messages {
-            if let Ok(message) = &message {
+            if let Ok(message) = message {
                 self.begin_message(message);
             }
             match message {
                 Ok(Message::Request(request)) => {
-                    let to = ReplyTo { exchange, id: request.id.clone(), batch: Some(batch) };
+                    let to = ReplyTo { exchange, id: &request.id, batch: Some(batch) };
                     self.batches.expect_one(batch);
                     if request.method == Method::Initialize.name() && !self.stateless_message {
                         self.report(
@@ -297,14 +297,14 @@ impl ServerEngine {
                         let error = RpcError::invalid_request("initialize must not be part of a batch");
                         self.respond_error(&to, &error);
                     } else {
-                        self.request(now, &to, &request);
+                        self.request(now, &to, request);
                     }
                 }
-                Ok(Message::Notification(notification)) => self.notification(now, &notification),
+                Ok(Message::Notification(notification)) => self.notification(now, notification),
                 Ok(Message::Response(response)) => self.response(response),
                 Err(error) => {
                     self.stateless_message = false;
-                    self.record_finding(message_checks::malformed(&error));
+                    self.record_finding(message_checks::malformed(error));
                     if error.needs_response {
                         let json = self.encode_error(error.id.as_ref(), &error.error);
                         self.batches.add(batch, &json);
@@ -336,7 +336,7 @@ impl ServerEngine {
         }
         match &error.id {
             Some(id) => {
-                let to = ReplyTo { exchange, id: id.clone(), batch: None };
+                let to = ReplyTo { exchange, id, batch: None };
                 self.respond_error(&to, &error.error);
             }
             None => self.respond_unreadable(exchange, &error.error),

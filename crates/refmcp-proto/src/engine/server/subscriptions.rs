@@ -1,7 +1,7 @@
 //! Notifications of changes: to sessions by their subscriptions, and on `subscriptions/listen` streams by their filters.
 
 use super::{ReplyTo, ServerEngine, read_params};
-use crate::engine::{Change, MessageKind, MessageTarget, Output};
+use crate::engine::{Change, ExchangeId, MessageKind, MessageTarget, Output};
 use crate::jsonrpc::{Request, RequestId, RpcError, encode};
 use crate::model::{
     AcknowledgedParams, CancelledParams, ListenParams, NotificationMeta, NotificationParams,
@@ -14,7 +14,8 @@ use crate::rule;
 /// A `subscriptions/listen` request; it stays open until one side ends it.
 #[derive(Debug)]
 pub(super) struct Listener {
-    pub(super) to: ReplyTo,
+    pub(super) exchange: ExchangeId,
+    pub(super) id: RequestId,
     rules: &'static Rules,
     filter: SubscriptionFilter,
 }
@@ -47,7 +48,7 @@ impl ServerEngine {
             .listeners
             .iter()
             .filter(|listener| listener.wants(change))
-            .map(|listener| (listener.to.exchange, listener.to.id.clone()))
+            .map(|listener| (listener.exchange, listener.id.clone()))
             .collect();
         for (exchange, id) in wanting {
             self.send_change(MessageTarget::Exchange(exchange), change, Some(id));
@@ -94,7 +95,7 @@ impl ServerEngine {
 
     pub(super) fn listen(
         &mut self,
-        to: &ReplyTo,
+        to: &ReplyTo<'_>,
         request: &Request<'_>,
         peer: &Peer,
     ) -> Result<(), RpcError> {
@@ -107,7 +108,12 @@ impl ServerEngine {
             .map_err(|error| self.refuse(&rule::SUB_01, error, "send params.notifications with a filter"))?;
         let filter = self.accepted_filter(params.notifications)?;
         let acknowledged = AcknowledgedParams::new(to.id.clone(), filter.clone());
-        self.listeners.push(Listener { to: to.clone(), rules: peer.rules(), filter });
+        self.listeners.push(Listener {
+            exchange: to.exchange,
+            id: to.id.clone(),
+            rules: peer.rules(),
+            filter,
+        });
         self.report_listening();
         self.send(MessageTarget::Exchange(to.exchange), MessageKind::Notification, |json| {
             let method = NotificationMethod::SubscriptionsAcknowledged.name();
@@ -176,13 +182,14 @@ impl ServerEngine {
     pub fn wind_down(&mut self) {
         for listener in self.remove_listeners(|_| true) {
             if self.config.policy.announce_end {
-                let params = CancelledParams::new(listener.to.id.clone());
-                self.send(MessageTarget::Exchange(listener.to.exchange), MessageKind::Notification, |json| {
+                let params = CancelledParams::new(listener.id.clone());
+                self.send(MessageTarget::Exchange(listener.exchange), MessageKind::Notification, |json| {
                     encode::notification(json, NotificationMethod::Cancelled.name(), Some(&params))
                 });
             }
-            let result = SubscriptionsListenResult::new(listener.to.id.clone());
-            self.respond(&listener.to, listener.rules, &mut result.into());
+            let result = SubscriptionsListenResult::new(listener.id.clone());
+            let to = ReplyTo { exchange: listener.exchange, id: &listener.id, batch: None };
+            self.respond(&to, listener.rules, &mut result.into());
         }
     }
 
