@@ -1,4 +1,4 @@
-//! Arguments that fit the schema of a tool: the least that it asks for.
+//! Generates the arguments of a tool call from its JSON Schema: the least that it asks for.
 
 use refmcp_proto::model::JsonObject;
 use refmcp_proto::schema::SchemaValidator;

@@ -1,4 +1,4 @@
-//! A baseline: findings that are known, so that a run fails for new ones alone.
+//! A baseline: violations that are known, so that a run fails for new ones alone.
 //!
 //! A line is the id of a rule, and the revision if it is for one alone; what follows `#` is for people. An entry whose rule the
 //! server keeps by now is stale, and an error.
@@ -86,7 +86,7 @@ impl Baseline {
         let (known, new) = report.broken().partition(is_known);
         let is_stale = |entry: &&Entry| {
             let about = || report.results.iter().filter(|result| entry.is_about(result));
-            about().all(|result| result.finding().is_none())
+            about().all(|result| result.violation().is_none())
                 && about().any(|result| result.outcome == Outcome::Kept)
         };
         let stale = self.entries.iter().filter(is_stale).map(ToString::to_string).collect();
@@ -119,20 +119,23 @@ impl fmt::Display for Baseline {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::{CheckFinding, Exchange};
+    use crate::report::{CheckViolation, Exchange};
 
     fn report(results: &[(&'static Rule, bool)]) -> CheckReport {
         let result = |&(rule, broken): &(&'static Rule, bool)| {
-            let finding =
-                CheckFinding { what: String::new(), expected: String::new(), exchange: Exchange::default() };
-            let outcome = if broken { Outcome::Broken(Box::new(finding)) } else { Outcome::Kept };
+            let violation = CheckViolation {
+                what: String::new(),
+                expected: String::new(),
+                exchange: Exchange::default(),
+            };
+            let outcome = if broken { Outcome::Broken(Box::new(violation)) } else { Outcome::Kept };
             CheckResult { rule, probe: "a", revision: Revision::LATEST, outcome }
         };
         CheckReport { results: results.iter().map(result).collect(), ..CheckReport::default() }
     }
 
     #[test]
-    fn known_findings_new_ones_and_stale_entries_are_told_apart() {
+    fn known_violations_new_ones_and_stale_entries_are_told_apart() {
         let baseline = Baseline::parse("# known\nRPC-05\nRPC-07 # fixed\n\nRPC-02 # not judged\n").unwrap();
         let report = report(&[(&rule::RPC_05, true), (&rule::RPC_06, true), (&rule::RPC_07, false)]);
         let compared = baseline.compare(&report);

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::connection::Audited;
 use crate::offer::{Offer, name};
 use crate::probe::{self, Context, Probe, Runs, Shared, Stop};
-use crate::report::{CheckFinding, CheckReport, CheckResult, Exchange, Outcome};
+use crate::report::{CheckReport, CheckResult, CheckViolation, Exchange, Outcome};
 use crate::session::{OpenError, Session};
 use crate::target::Target;
 
@@ -262,7 +262,7 @@ fn audit_results<'a>(
             let repeat = target.check_command(&format!("--only {}", verdict.rule), revision);
             let exchange = Exchange { request, answer, repeat };
             let (what, expected) = (violation.what.clone(), violation.expected.clone());
-            result(Outcome::Broken(Box::new(CheckFinding { what, expected, exchange })))
+            result(Outcome::Broken(Box::new(CheckViolation { what, expected, exchange })))
         });
         kept.into_iter().chain(violations)
     })

@@ -74,7 +74,7 @@ impl CheckReport {
             RuleOutcome::NotJudged => not_audited(rule).map(str::to_owned),
             _ => results.iter().find_map(|result| reason(result, outcome)),
         };
-        let broken = || results.iter().filter(|result| result.finding().is_some());
+        let broken = || results.iter().filter(|result| result.violation().is_some());
         let excuses: Option<Vec<&str>> = broken().map(|result| excuse(result, compared)).collect();
         RuleReport {
             id: rule.id.to_owned(),
@@ -125,10 +125,11 @@ fn excuse(result: &CheckResult, compared: Option<&Compared<'_>>) -> Option<&'sta
 fn violations(results: &[&CheckResult]) -> Vec<ViolationReport> {
     let mut all: Vec<ViolationReport> = Vec::new();
     for result in results {
-        let Some(finding) = result.finding() else { continue };
+        let Some(violation) = result.violation() else { continue };
         let same = |known: &&mut ViolationReport| {
             let probe = known.exchange.as_ref().map(|exchange| &*exchange.probe);
-            (&known.what, &known.expected, probe) == (&finding.what, &finding.expected, Some(result.probe))
+            (&known.what, &known.expected, probe)
+                == (&violation.what, &violation.expected, Some(result.probe))
         };
         let revision = result.revision.to_string();
         if let Some(known) = all.iter_mut().find(same) {
@@ -138,13 +139,13 @@ fn violations(results: &[&CheckResult]) -> Vec<ViolationReport> {
         }
         let exchange = ExchangeReport {
             probe: result.probe.to_owned(),
-            request: finding.exchange.request.clone(),
-            answer: finding.exchange.answer.clone(),
-            repeat: finding.exchange.repeat.clone(),
+            request: violation.exchange.request.clone(),
+            answer: violation.exchange.answer.clone(),
+            repeat: violation.exchange.repeat.clone(),
         };
         all.push(ViolationReport {
-            what: finding.what.clone(),
-            expected: finding.expected.clone(),
+            what: violation.what.clone(),
+            expected: violation.expected.clone(),
             count: 1,
             revisions: vec![revision],
             evidence: None,

@@ -11,8 +11,8 @@
 //! # async fn run() {
 //! let target = Target::child(ChildProcess::new("my-server"));
 //! let report = Checker::new(target, Options::default()).run(|_| {}).await;
-//! for finding in report.broken() {
-//!     println!("{}: {}", finding.rule, finding.outcome);
+//! for result in report.broken() {
+//!     println!("{}: {}", result.rule, result.outcome);
 //! }
 //! # }
 //! ```
@@ -29,7 +29,7 @@
 //! | `report` | what was found |
 //! | `judged` | the same in the shape of the reports of audits, which are written in every format |
 //! | `requirements` | the rules that each revision is scored by |
-//! | `baseline` | findings that are known |
+//! | `baseline` | violations that are known |
 //!
 //! Only tools that are marked as read-only are called unless [`Options::allow_destructive`] is set; sessions are deleted.
 
@@ -53,6 +53,6 @@ mod target;
 pub use baseline::{Baseline, BaselineError, Compared};
 pub use checker::{Checker, Options, Progress};
 pub use probe::{checked_rules, probe_names};
-pub use report::{CheckFinding, CheckReport, CheckResult, Exchange, Outcome};
+pub use report::{CheckReport, CheckResult, CheckViolation, Exchange, Outcome};
 pub use requirements::requirements;
 pub use target::Target;

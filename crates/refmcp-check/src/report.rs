@@ -49,7 +49,7 @@ pub(crate) fn shortened(text: &str, limit: usize) -> String {
 
 /// How a rule was broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckFinding {
+pub struct CheckViolation {
     /// What the server did.
     pub what: String,
     /// What it should do instead.
@@ -64,7 +64,7 @@ pub enum Outcome {
     /// The server kept the rule.
     Kept,
     /// The server broke it.
-    Broken(Box<CheckFinding>),
+    Broken(Box<CheckViolation>),
     /// It does not apply to what the server offers, or may not be tried; why.
     Skipped(String),
     /// It should have been found out and could not be; why.
@@ -75,7 +75,7 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Kept => f.write_str("kept"),
-            Self::Broken(finding) => write!(f, "broken: {}; {}", finding.what, finding.expected),
+            Self::Broken(violation) => write!(f, "broken: {}; {}", violation.what, violation.expected),
             Self::Skipped(why) => write!(f, "skipped: {why}"),
             Self::NotVerified(why) => write!(f, "not verified: {why}"),
         }
@@ -97,16 +97,16 @@ pub struct CheckResult {
 
 impl CheckResult {
     /// How the rule was broken, if it was.
-    pub fn finding(&self) -> Option<&CheckFinding> {
+    pub fn violation(&self) -> Option<&CheckViolation> {
         match &self.outcome {
-            Outcome::Broken(finding) => Some(finding),
+            Outcome::Broken(violation) => Some(violation),
             _ => None,
         }
     }
 
     /// Whether the server broke a requirement of the revision.
     pub fn breaks_must(&self) -> bool {
-        self.finding().is_some()
+        self.violation().is_some()
             && matches!(self.rule.level, Level::Must | Level::May)
             && is_required(self.rule, self.revision)
     }
@@ -136,7 +136,7 @@ pub struct CheckReport {
 impl CheckReport {
     /// The results of rules that were broken.
     pub fn broken(&self) -> impl Iterator<Item = &CheckResult> {
-        self.results.iter().filter(|result| result.finding().is_some())
+        self.results.iter().filter(|result| result.violation().is_some())
     }
 
     /// The results of rules that were broken and that the specification demands.
@@ -157,7 +157,7 @@ impl CheckReport {
     /// Adds a result, unless the same is known.
     pub(crate) fn add(&mut self, result: CheckResult) {
         let same = |known: &CheckResult| {
-            let texts = |it: &CheckResult| it.finding().map(|it| (it.what.clone(), it.expected.clone()));
+            let texts = |it: &CheckResult| it.violation().map(|it| (it.what.clone(), it.expected.clone()));
             (known.rule.id, known.probe, known.revision) == (result.rule.id, result.probe, result.revision)
                 && std::mem::discriminant(&known.outcome) == std::mem::discriminant(&result.outcome)
                 && texts(known) == texts(&result)

@@ -1,5 +1,5 @@
-//! Faults on purpose: what a server does wrong, at a position that is named and not at random, so that a client's mistake can be
-//! repeated.
+//! Fault injection: what a server does wrong on purpose, at a position that is named and not at random, so that a client's mistake
+//! can be repeated.
 //!
 //! A [`FaultPlan`] is text, one fault a line; [`Faults`] carries it out on messages. It does no IO: a relay, a server or a test
 //! passes messages through it, and does what the [`Output`]s say.

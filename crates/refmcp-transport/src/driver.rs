@@ -29,7 +29,7 @@ use crate::observer::Observed;
 use crate::pipe::{Frame, FrameReader, FrameWriter};
 use crate::service::{CallService, EngineHandle};
 
-/// Bytes in the write queue above which nothing more is taken in.
+/// Backpressure: bytes in the write queue above which nothing more is taken in.
 const HIGH_WATER: usize = 1 << 20;
 
 /// Bytes of each direction that need no reservation: the connection itself is counted with as much.

@@ -1,4 +1,4 @@
-//! Coverage: of each rule of the catalogue, whether the auditor or the checker judges it, or why neither does.
+//! Coverage: of each rule of the catalogue that the auditor does not judge, why.
 
 mod features;
 mod messages;

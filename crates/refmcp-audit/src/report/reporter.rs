@@ -58,7 +58,7 @@ impl Reporter {
                     file.cut_off = true;
                     break;
                 }
-                Err(violation) => return Err(violation),
+                Err(error) => return Err(error),
             };
             let line = events.line() as u64;
             file.events += 1;

@@ -35,8 +35,8 @@ impl<E: Endpoint> Audited<E> {
     fn passes(&mut self, direction: Direction, text: &str) {
         self.observe(match decode(text.as_bytes(), &Limits::default()) {
             Ok(_) => EventKind::Message { direction, text: text.to_owned(), event_id: None },
-            Err(violation) => {
-                let (bytes, why) = (text.as_bytes().to_owned(), violation.to_string());
+            Err(error) => {
+                let (bytes, why) = (text.as_bytes().to_owned(), error.to_string());
                 EventKind::Invalid { direction, bytes, why }
             }
         });

@@ -122,8 +122,8 @@ fn a_recording_that_is_cut_off_is_judged_up_to_there() {
     assert!(report.recordings[0].cut_off);
     assert_eq!(report.conclusion, Conclusion::Broken);
     let mut reporter = Reporter::default();
-    let violation = reporter.read("x", "no recording\n".as_bytes()).unwrap_err();
-    assert!(matches!(violation, ReadError::Line { line: 1, .. }), "{violation}");
+    let error = reporter.read("x", "no recording\n".as_bytes()).unwrap_err();
+    assert!(matches!(error, ReadError::Line { line: 1, .. }), "{error}");
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl Answer {
         }
     }
 
-    /// How the request with an id was answered, for a finding.
+    /// How the request with an id was answered, for a violation.
     pub(crate) fn summary(&self, id: &Value) -> String {
         let status = self.status.map(|status| format!("status {status}"));
         let message = match (self.result(id), self.error(id)) {

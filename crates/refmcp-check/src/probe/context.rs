@@ -12,7 +12,7 @@ use super::{Conduct, Probe, Stop};
 use crate::checker::Options;
 use crate::connection::{Answer, Audited};
 use crate::offer::Offer;
-use crate::report::{CheckFinding, CheckResult, Outcome};
+use crate::report::{CheckResult, CheckViolation, Outcome};
 use crate::session::{OpenError, Session};
 use crate::target::Target;
 
@@ -127,7 +127,7 @@ impl Context {
                 self.silences.push(self.results.len());
             }
             let (what, expected, exchange) = (what(), expected.to_owned(), answer.exchange.clone());
-            Outcome::Broken(Box::new(CheckFinding { what, expected, exchange }))
+            Outcome::Broken(Box::new(CheckViolation { what, expected, exchange }))
         };
         self.push(rule, outcome);
     }
@@ -168,7 +168,7 @@ impl Context {
         }
     }
 
-    /// Silence is the violation of a server only if it still answers others.
+    /// A request without an answer is a violation only where the server still answers others.
     async fn confirm_silences(&mut self) {
         let silences = std::mem::take(&mut self.silences);
         if silences.is_empty() {

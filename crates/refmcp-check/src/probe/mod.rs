@@ -2,7 +2,7 @@
 //!
 //! A probe is a row of a table. A *gentle* one keeps the rules for clients, or breaks none that could harm the session: it shares
 //! its session with others, and an auditor judges all that passes there. A *harsh* one has a connection of its own, and only
-//! the probe judges what a server answers to a client like that.
+//! the probe judges what a server answers to a client like that. CONTRIBUTING.md says how one is added.
 
 mod context;
 mod http;

@@ -40,14 +40,14 @@ async fn a_server_that_breaks_a_rule_is_reported_for_this_rule_alone() {
     try_all(|example| async move {
         let found = results(&example, example.change).await;
         let broken: BTreeSet<&str> =
-            found.iter().filter(|it| it.finding().is_some()).map(|it| it.rule.id).collect();
+            found.iter().filter(|it| it.violation().is_some()).map(|it| it.rule.id).collect();
         let expected: BTreeSet<&str> = example.rules.iter().copied().collect();
         assert_eq!(broken, expected, "{}: {found:#?}", example.probe);
-        for finding in found.iter().filter_map(CheckResult::finding) {
-            assert!(!finding.what.is_empty() && !finding.expected.is_empty(), "{}", example.probe);
+        for violation in found.iter().filter_map(CheckResult::violation) {
+            assert!(!violation.what.is_empty() && !violation.expected.is_empty(), "{}", example.probe);
             assert!(
-                !finding.exchange.request.is_empty() && !finding.exchange.repeat.is_empty(),
-                "{finding:#?}"
+                !violation.exchange.request.is_empty() && !violation.exchange.repeat.is_empty(),
+                "{violation:#?}"
             );
         }
     })
@@ -85,7 +85,7 @@ async fn a_process_that_outlives_its_input_is_reported() {
         options.probes = vec!["end-of-input".to_owned()];
         let report = Checker::new(Target::child(child), options).run(|_| {}).await;
         let [found] = &report.results[..] else { panic!("{report:#?}") };
-        assert_eq!(found.finding().is_some(), is_broken, "{}", found.outcome);
+        assert_eq!(found.violation().is_some(), is_broken, "{}", found.outcome);
     }
 }
 
@@ -102,7 +102,7 @@ async fn what_the_auditor_finds_has_its_request_too() {
     options.revisions = vec![SESSIONS];
     let report = Checker::new(twice.pipe(), options).run(|_| {}).await;
     let found = report.broken().find(|it| it.probe == "audit" && it.rule.id == "RPC-05").unwrap();
-    let exchange = &found.finding().unwrap().exchange;
+    let exchange = &found.violation().unwrap().exchange;
     assert!(
         exchange.request.contains("prompts/list") && exchange.answer.contains("prompts"),
         "{exchange:#?}"

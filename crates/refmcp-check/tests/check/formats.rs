@@ -3,7 +3,7 @@
 use refmcp_audit::report::{
     Conclusion, Difference, Excerpt, Report, RuleOutcome, Score, html, junit, markdown, sarif, text,
 };
-use refmcp_check::{Baseline, CheckFinding, CheckReport, CheckResult, Exchange, Outcome, requirements};
+use refmcp_check::{Baseline, CheckReport, CheckResult, CheckViolation, Exchange, Outcome, requirements};
 use refmcp_proto::revision::{Revision, RevisionSet};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
@@ -22,7 +22,7 @@ fn broken() -> Outcome {
         repeat: "refmcp raw http://127.0.0.1:1/mcp ping".to_owned(),
     };
     let (what, expected) = ("it answers with another id".to_owned(), "use the very id".to_owned());
-    Outcome::Broken(Box::new(CheckFinding { what, expected, exchange }))
+    Outcome::Broken(Box::new(CheckViolation { what, expected, exchange }))
 }
 
 /// RPC-05 is broken in both revisions, RPC-06 kept in one and not verified in the other, the rest is skipped or was not tried.

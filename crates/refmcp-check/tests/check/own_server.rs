@@ -18,7 +18,7 @@ fn unclean(report: &CheckReport) -> String {
     results
         .map(|it| {
             let exchange =
-                it.finding().map(|it| format!("\n{}\n{}", it.exchange.request, it.exchange.answer));
+                it.violation().map(|it| format!("\n{}\n{}", it.exchange.request, it.exchange.answer));
             format!(
                 "{} {} {:?}: {}{}\n",
                 it.rule,

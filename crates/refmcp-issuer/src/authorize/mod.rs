@@ -60,7 +60,7 @@ fn new_code(
     subject: String,
 ) -> Result<String, ErrorResponse> {
     let Exchange { server, now, .. } = exchange;
-    let code = random_token().map_err(|fault| ErrorResponse::server_error(fault.to_string()))?;
+    let code = random_token().map_err(|error| ErrorResponse::server_error(error.to_string()))?;
     let granted = Authorization {
         client_id: asked.client.id.clone(),
         subject,

@@ -136,15 +136,15 @@ fn subject_of(assertion: &str) -> Result<String, ErrorResponse> {
     let claims = Jws::parse(assertion).and_then(|jws| jws.claims_unchecked::<Assertion>());
     claims
         .map(|claims| claims.sub)
-        .map_err(|fault| unproven(format!("the client's assertion is bad: {fault}")))
+        .map_err(|error| unproven(format!("the client's assertion is bad: {error}")))
 }
 
 fn check_assertion(exchange: Exchange<'_>, client: &Client, assertion: &str) -> Result<(), ErrorResponse> {
     let Exchange { server, now, .. } = exchange;
     let bad = |what: &str| unproven(format!("the client's assertion is bad: {what}"));
-    let jws = Jws::parse(assertion).map_err(|fault| bad(&fault.to_string()))?;
+    let jws = Jws::parse(assertion).map_err(|error| bad(&error.to_string()))?;
     let claims: Assertion =
-        jws.verify(&client.keys, &Algorithm::ALL).map_err(|fault| bad(&fault.to_string()))?;
+        jws.verify(&client.keys, &Algorithm::ALL).map_err(|error| bad(&error.to_string()))?;
     if claims.iss != client.id || claims.sub != client.id {
         return Err(bad("iss and sub must be the client's id"));
     }

@@ -110,7 +110,7 @@ async fn fetch_document(
     let request = Request::get(url.as_str()).header(header::ACCEPT, "application/json").body(Bytes::new());
     let request = request.map_err(|_| "the client's id is not a URL that can be fetched")?;
     let response = fetch.fetch(request).await;
-    let read = response.map_err(|fault| (fault.to_string(), true)).and_then(|response| {
+    let read = response.map_err(|error| (error.to_string(), true)).and_then(|response| {
         // What a program on this machine answers is no more to be told than whether there is one.
         read(id, &response).map_err(|why| (why, uri::is_loopback(url)))
     });

@@ -37,8 +37,8 @@ pub(crate) fn register(exchange: Exchange<'_>) -> Answer {
         return Err(unfit(what).with_status(StatusCode::PAYLOAD_TOO_LARGE));
     }
     let asked: ClientMetadata = serde_json::from_slice(body)
-        .map_err(|fault| unfit(format!("the body is not the metadata of a client ({})", place(&fault))))?;
-    let random = || random_token().map_err(|fault| ErrorResponse::server_error(fault.to_string()));
+        .map_err(|error| unfit(format!("the body is not the metadata of a client ({})", place(&error))))?;
+    let random = || random_token().map_err(|error| ErrorResponse::server_error(error.to_string()));
     let mut client = read(random()?, Origin::Registration, &asked)?;
     if client.methods.iter().any(|method| matches!(method, AuthMethod::Basic | AuthMethod::Post)) {
         client.secret = Some(Secret::from(random()?));
@@ -67,8 +67,8 @@ pub(crate) fn register(exchange: Exchange<'_>) -> Answer {
 }
 
 /// The position of a JSON error; the text is not quoted.
-fn place(fault: &serde_json::Error) -> String {
-    format!("line {}, column {}", fault.line(), fault.column())
+fn place(error: &serde_json::Error) -> String {
+    format!("line {}, column {}", error.line(), error.column())
 }
 
 fn unfit(what: impl Into<String>) -> ErrorResponse {

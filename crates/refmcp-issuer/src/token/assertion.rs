@@ -36,7 +36,7 @@ pub(crate) struct Assertion {
 pub(super) fn grant(request: &TokenRequest<'_>) -> Result<TokenResponse, ErrorResponse> {
     let form = request.form;
     let jws = Jws::parse(form.need("assertion")?);
-    let jws = jws.map_err(|fault| invalid(format!("the assertion is bad: {fault}")))?;
+    let jws = jws.map_err(|error| invalid(format!("the assertion is bad: {error}")))?;
     let about_employee = jws.header().is_one_of(&[ID_JAG]);
     let named = form.get("client_id").is_some()
         || form.get("client_assertion").is_some()
@@ -58,11 +58,11 @@ fn check(
     now: Seconds,
 ) -> Result<Assertion, ErrorResponse> {
     let bad = |what: &str| invalid(format!("the assertion is bad: {what}"));
-    let told: Assertion = jws.claims_unchecked().map_err(|fault| bad(&fault.to_string()))?;
+    let told: Assertion = jws.claims_unchecked().map_err(|error| bad(&error.to_string()))?;
     let known = trusted.iter().find(|known| known.issuer == told.iss);
     let known = known.ok_or_else(|| bad("its issuer is not trusted here"))?;
     let claims: Assertion =
-        jws.verify(&known.keys, &Algorithm::ALL).map_err(|fault| bad(&fault.to_string()))?;
+        jws.verify(&known.keys, &Algorithm::ALL).map_err(|error| bad(&error.to_string()))?;
     if !(claims.aud.iter().any(&is_ours) && claims.aud.iter().all(&is_ours)) {
         return Err(bad("its aud is not this authorization server"));
     }

@@ -68,8 +68,8 @@ pub(crate) fn new_family() -> Result<String, ErrorResponse> {
     random_token().map_err(no_random)
 }
 
-fn no_random(fault: RandomError) -> ErrorResponse {
-    ErrorResponse::server_error(fault.to_string())
+fn no_random(error: RandomError) -> ErrorResponse {
+    ErrorResponse::server_error(error.to_string())
 }
 
 fn claims(
@@ -97,7 +97,7 @@ fn claims(
 }
 
 fn sign(server: &Server, state: &mut State, claims: &Claims) -> Result<String, ErrorResponse> {
-    let own = |fault: PrivateKeyError| ErrorResponse::server_error(fault.to_string());
+    let own = |error: PrivateKeyError| ErrorResponse::server_error(error.to_string());
     let signed = |named: &Named| {
         let header = Header { kid: Some(named.kid.clone()), ..Header::of_type("at+jwt") };
         named.key.sign(header, claims).map_err(own)

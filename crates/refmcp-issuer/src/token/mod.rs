@@ -95,8 +95,8 @@ fn invalid(what: impl Into<String>) -> ErrorResponse {
     ErrorResponse::new("invalid_grant", what)
 }
 
-fn bad_proof(fault: ProofError) -> ErrorResponse {
-    ErrorResponse::new("invalid_dpop_proof", fault.to_string())
+fn bad_proof(error: ProofError) -> ErrorResponse {
+    ErrorResponse::new("invalid_dpop_proof", error.to_string())
 }
 
 /// Verifies the DPoP proof of a request, if there is one (RFC 9449).

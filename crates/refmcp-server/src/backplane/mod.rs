@@ -1,4 +1,4 @@
-//! The state that replicas of an HTTP server share.
+//! The state that replicas of an HTTP server share: sessions, parked calls, and the events of streams (an event store).
 //!
 //! A replica is a process that serves clients. Several that share one [`Backplane`] are one server: a client may send
 //! each request to another one, and resume a stream there. A single process keeps the state in [`MemoryBackplane`],

@@ -62,8 +62,8 @@ impl Script {
         }
         match serde_json::from_str::<Params<'_>>(&call.params) {
             Ok(params) => ScriptBuilder::new(call, params.arguments.nonce).build(params.name),
-            Err(fault) => {
-                let failure = RpcError::invalid_params(fault.to_string());
+            Err(error) => {
+                let failure = RpcError::invalid_params(error.to_string());
                 Self { nonce: 0, steps: vec![(0, end(HandlerOutcome::Failed(failure.into())))], fault: None }
             }
         }

@@ -106,7 +106,8 @@ fn text(report: &CheckReport, compared: Option<&Compared<'_>>, all: bool, paint:
     for (at, result) in unknown.iter().enumerate() {
         if !unknown.iter().take(at).any(|earlier| is_same(earlier, result)) {
             let same = unknown.iter().filter(|other| is_same(other, result));
-            text += &finding(result, &same.map(|same| same.revision.as_str()).collect::<Vec<_>>(), paint);
+            text +=
+                &violation_text(result, &same.map(|same| same.revision.as_str()).collect::<Vec<_>>(), paint);
         }
     }
     for result in &report.results {
@@ -135,7 +136,7 @@ fn text(report: &CheckReport, compared: Option<&Compared<'_>>, all: bool, paint:
 
 /// Whether two findings are the same in different revisions.
 fn is_same(one: &CheckResult, other: &CheckResult) -> bool {
-    let text = |it: &CheckResult| it.finding().map(|it| (it.what.clone(), it.expected.clone()));
+    let text = |it: &CheckResult| it.violation().map(|it| (it.what.clone(), it.expected.clone()));
     (one.rule.id, one.probe) == (other.rule.id, other.probe) && text(one) == text(other)
 }
 
@@ -144,19 +145,19 @@ fn place(result: &CheckResult, revisions: &[&str], paint: Paint) -> String {
     format!("{} {}", paint.strong(result.rule.id), paint.faint(&place))
 }
 
-fn finding(result: &CheckResult, revisions: &[&str], paint: Paint) -> String {
-    let Some(finding) = result.finding() else { return String::new() };
+fn violation_text(result: &CheckResult, revisions: &[&str], paint: Paint) -> String {
+    let Some(violation) = result.violation() else { return String::new() };
     let level = result.rule.level.to_string();
     let level = if result.breaks_must() { paint.wrong(&level) } else { paint.careful(&level) };
     let mut text = format!("{} {level}\n", place(result, revisions, paint));
     let lines = [
-        ("server", &*finding.what),
-        ("change", &*finding.expected),
+        ("server", &*violation.what),
+        ("change", &*violation.expected),
         ("rule", result.rule.text),
         ("see", &result.rule.link()),
-        ("sent", &finding.exchange.request),
-        ("answer", &finding.exchange.answer),
-        ("repeat", &finding.exchange.repeat),
+        ("sent", &violation.exchange.request),
+        ("answer", &violation.exchange.answer),
+        ("repeat", &violation.exchange.repeat),
     ];
     for (label, line) in lines.into_iter().filter(|(_, line)| !line.is_empty()) {
         let line = indent(&multi_line(line.trim_end()), "           ");

@@ -1,4 +1,4 @@
-//! `--faults`: what the server sends goes wrong on its way to the client, as the plan says.
+//! Fault injection, `--faults`: what the server sends goes wrong on its way to the client, as the plan says.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -55,7 +55,7 @@ impl SharedFaults {
                 std::fs::read_to_string(plan).with_context(|| format!("cannot read the fault plan {plan}"))?
             }
         };
-        let plan: FaultPlan = text.parse().map_err(|fault| UsageError::new(format!("{fault}")))?;
+        let plan: FaultPlan = text.parse().map_err(|error| UsageError::new(format!("{error}")))?;
         Ok(Self(Arc::new(Mutex::new(State {
             faults: Faults::new(plan),
             expired: HashSet::new(),
@@ -166,13 +166,13 @@ pub(super) async fn pass_lines<U: Future<Output = ()>>(
     let writing = async {
         let mut is_cut = false;
         while let Some(Ok(bytes)) = to_write.recv().await.inspect(|piece| is_cut = piece.is_err()) {
-            if let Err(fault) = output.write_all(&bytes).await.and(output.flush().await) {
-                tracing::debug!(%fault, "a side no longer reads");
+            if let Err(error) = output.write_all(&bytes).await.and(output.flush().await) {
+                tracing::debug!(%error, "a side no longer reads");
                 break;
             }
         }
-        if let Err(fault) = output.shutdown().await {
-            tracing::debug!(%fault, "a side was gone before the end");
+        if let Err(error) = output.shutdown().await {
+            tracing::debug!(%error, "a side was gone before the end");
         }
         is_cut
     };
@@ -220,13 +220,13 @@ pub(super) async fn pass_client_lines(
                 continue;
             }
             faults.client_message(0, text);
-            if let Err(fault) = output.write_all(&line(text)).await.and(output.flush().await) {
-                return tracing::debug!(%fault, "the server no longer reads");
+            if let Err(error) = output.write_all(&line(text)).await.and(output.flush().await) {
+                return tracing::debug!(%error, "the server no longer reads");
             }
         }
     }
-    if let Err(fault) = output.shutdown().await {
-        tracing::debug!(%fault, "the server was gone before the end");
+    if let Err(error) = output.shutdown().await {
+        tracing::debug!(%error, "the server was gone before the end");
     }
 }
 

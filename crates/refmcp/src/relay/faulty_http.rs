@@ -1,4 +1,4 @@
-//! What goes wrong on purpose with the response to one HTTP request, and on a WebSocket.
+//! Fault injection in the response to one HTTP request, and on a WebSocket.
 
 use std::time::Duration;
 
@@ -93,8 +93,8 @@ impl Planned {
     async fn whole(&self, body: Incoming) -> Vec<Output> {
         let body = match Limited::new(body, MAX_MESSAGE).collect().await {
             Ok(body) => body.to_bytes(),
-            Err(fault) => {
-                tracing::warn!(%fault, "a response was not read");
+            Err(error) => {
+                tracing::warn!(%error, "a response was not read");
                 return vec![Output::Cut];
             }
         };
@@ -122,8 +122,8 @@ impl Planned {
             let data = match frame.map(hyper::body::Frame::into_data) {
                 Ok(Ok(data)) => data,
                 Ok(Err(_)) => continue,
-                Err(fault) => {
-                    tracing::debug!(%fault, "the server ended a stream");
+                Err(error) => {
+                    tracing::debug!(%error, "the server ended a stream");
                     return sender.send(vec![Output::Cut]).await;
                 }
             };
@@ -171,7 +171,7 @@ impl Planned {
     pub(super) async fn tunnel(self, client: OnUpgrade, server: OnUpgrade, observed: Observed) {
         let (client, server) = match tokio::try_join!(client, server) {
             Ok(both) => both,
-            Err(fault) => return observed.stream_failed(&fault),
+            Err(error) => return observed.stream_failed(&error),
         };
         let (mut from_client, mut to_client) = pipe(TokioIo::new(client), Role::Server, SETTINGS).await;
         let (mut from_server, mut to_server) = pipe(TokioIo::new(server), Role::Client, SETTINGS).await;

@@ -1,4 +1,4 @@
-//! Faults between the process that started this one and the reference server in this process, over standard input and output.
+//! Fault injection between the process that started this one and the reference server in this process, over standard input and output.
 
 use std::sync::Arc;
 

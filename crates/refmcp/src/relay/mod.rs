@@ -1,6 +1,7 @@
-//! `refmcp relay`: passes bytes between a client and a server that are not ours, unchanged, and writes down what passes.
+//! `refmcp relay`: a transparent recording proxy between a client and a server that are not ours.
 //!
-//! It speaks no protocol: what either side does wrong reaches the other as it is.
+//! It speaks no protocol: without `--faults` bytes pass unchanged, and what either side does wrong reaches the other as it is.
+//! `bridge` is the proxy that speaks MCP to both sides.
 //!
 //! | module | what it is |
 //! |---|---|

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::values::{Violation, items, request_capabilities, result_type, text, unless};
+use super::values::{Violation, items, request_capabilities, result_type, text, violation_unless};
 use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Handshake, Request, State};
 use crate::auditor::message::Message;
@@ -79,7 +79,8 @@ impl Apps {
             let types = items(declared, "mimeTypes");
             let what = "apps are declared without mimeTypes";
             let expected = "list the media types of apps in mimeTypes";
-            verdicts.judge(&rule::APP_01, unless(types.iter().any(Value::is_string), what, expected));
+            verdicts
+                .judge(&rule::APP_01, violation_unless(types.iter().any(Value::is_string), what, expected));
         }
         if let Some((method, _)) = message.request() {
             if method.starts_with("ui/") {
@@ -105,7 +106,7 @@ impl Apps {
                     let has_content = !items(result, "content").is_empty();
                     let what = "a tool with an app returns no content";
                     let expected = "return content that is useful where apps are not shown";
-                    verdicts.judge(&rule::APP_09, unless(has_content, what, expected));
+                    verdicts.judge(&rule::APP_09, violation_unless(has_content, what, expected));
                 }
             }
             "resources/read" if result_type(result) == "complete" => {
@@ -130,20 +131,20 @@ impl Apps {
             let is_nested = nested.is_some_and(|ui| ui.get("resourceUri").is_some())
                 || meta.get("ui/resourceUri").is_none();
             let what = "a tool that names its app in the older flat key alone";
-            verdicts.judge(&rule::APP_10, unless(is_nested, what, "put resourceUri into _meta.ui"));
+            verdicts.judge(&rule::APP_10, violation_unless(is_nested, what, "put resourceUri into _meta.ui"));
         }
         let Some(ui) = nested else { return };
         if let Some(visibility) = ui.get("visibility") {
             let is_party = |it: &Value| matches!(it.as_str(), Some("model" | "app"));
             let is_known = visibility.as_array().is_some_and(|it| it.iter().all(is_party));
             let what = "visibility that has something else than model and app";
-            verdicts.judge(&rule::APP_08, unless(is_known, what, "list model, app or both"));
+            verdicts.judge(&rule::APP_08, violation_unless(is_known, what, "list model, app or both"));
         }
         if let Some(uri) = ui.get("resourceUri") {
             let uri = uri.as_str().unwrap_or_default();
             let is_app = uri.starts_with("ui://");
             let what = "a tool whose resourceUri has another scheme than ui";
-            verdicts.judge(&rule::APP_03, unless(is_app, what, "serve apps under ui:// URIs"));
+            verdicts.judge(&rule::APP_03, violation_unless(is_app, what, "serve apps under ui:// URIs"));
             let name = text(tool, "name").unwrap_or_default();
             self.bytes += name.len() + uri.len();
             if is_app && self.bytes <= MAX_BYTES {
@@ -160,10 +161,11 @@ impl Apps {
 fn judge_contents(contents: &Value, verdicts: &mut VerdictWriter<'_>) {
     let is_app = text(contents, "mimeType") == Some(MEDIA_TYPE);
     let what = "an app of another media type than apps have";
-    verdicts.judge(&rule::APP_04, unless(is_app, what, "set mimeType to text/html;profile=mcp-app"));
+    verdicts
+        .judge(&rule::APP_04, violation_unless(is_app, what, "set mimeType to text/html;profile=mcp-app"));
     if let Some(page) = text(contents, "text") {
         let what = "an app that is no HTML";
-        verdicts.judge(&rule::APP_05, unless(page.contains('<'), what, "send an HTML5 document"));
+        verdicts.judge(&rule::APP_05, violation_unless(page.contains('<'), what, "send an HTML5 document"));
     }
     if let Some(policy) = contents.get("_meta").and_then(|meta| meta.get("ui")?.get("csp")) {
         verdicts.judge(&rule::APP_11, policy_violation(policy));
@@ -186,7 +188,7 @@ fn policy_violation(policy: &Value) -> Option<Violation> {
     };
     let is_policy = policy.as_object().is_some_and(|lists| lists.iter().all(is_list));
     let what = "csp with something else than its four lists of origins";
-    unless(
+    violation_unless(
         is_policy,
         what,
         "list origins in connectDomains, resourceDomains, frameDomains and baseUriDomains",

@@ -6,7 +6,8 @@ use std::collections::HashSet;
 use refmcp_proto::revision::Revision;
 use refmcp_proto::rule::{self, Rule};
 
-use super::{Check, VerdictWriter, violation_if};
+use super::values::violation_if;
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{State, Stream, header};
 use crate::auditor::message::Message;
 use crate::recording::{Event, EventKind, Header};

@@ -4,6 +4,7 @@ use refmcp_proto::revision::{Method, NotificationMethod, Revision, Rules, Server
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
+use super::values::Violation;
 use super::{Check, VerdictWriter};
 use crate::auditor::conversation::State;
 use crate::auditor::message::{Body, Message};
@@ -46,9 +47,6 @@ impl Check for Capabilities {
         }
     }
 }
-
-/// What is wrong, and what to do instead.
-type Violation = (String, &'static str);
 
 /// That a rule was kept, or how it was broken; none where the situation did not arise.
 type Judged = Option<Option<Violation>>;

@@ -8,7 +8,7 @@ use refmcp_proto::schema::{SchemaError, SchemaValidator};
 use serde_json::{Map, Value};
 
 use super::VerdictWriter;
-use super::values::{Violation, items, request_capabilities, text, unless};
+use super::values::{Violation, items, request_capabilities, text, violation_unless};
 use crate::auditor::conversation::{Handshake, State, declares};
 use crate::auditor::message::Message;
 use crate::verdict::Role;
@@ -47,8 +47,10 @@ impl Elicitation {
             let is_known = text(params, "elicitationId").is_some_and(|id| self.ids.contains(id));
             if is_known || (state.handshake > Handshake::None && !self.incomplete) {
                 let what = "the completion of an elicitation that was not requested";
-                verdicts
-                    .judge(&rule::ELIC_13, unless(is_known, what, "send the elicitationId of the request"));
+                verdicts.judge(
+                    &rule::ELIC_13,
+                    violation_unless(is_known, what, "send the elicitationId of the request"),
+                );
             }
         }
     }
@@ -94,14 +96,14 @@ impl Elicitation {
         });
         let what = "a declaration of elicitation without its modes";
         let expected = "declare elicitation with form, url or both, or as an empty object for forms";
-        verdicts.judge(&rule::ELIC_01, unless(has_modes, what, expected));
+        verdicts.judge(&rule::ELIC_01, violation_unless(has_modes, what, expected));
     }
 
     fn judge_url(&mut self, params: &Value, rules: &Rules, verdicts: &mut VerdictWriter<'_>) {
         if rules.url_elicitation == UrlElicitation::WithId {
             let id = text(params, "elicitationId");
             let what = "a URL elicitation without an elicitationId";
-            verdicts.judge(&rule::ELIC_13, unless(id.is_some(), what, "give it an elicitationId"));
+            verdicts.judge(&rule::ELIC_13, violation_unless(id.is_some(), what, "give it an elicitationId"));
             self.remember(id);
         }
     }
@@ -116,7 +118,7 @@ impl Elicitation {
         let are_whole = !elicitations.is_empty() && elicitations.iter().all(is_whole);
         let what = "an error -32042 whose data does not list URL elicitations with their ids";
         let expected = "list the URLs in data.elicitations, each with mode, url, message and elicitationId";
-        verdicts.judge(&rule::ELIC_14, unless(are_whole, what, expected));
+        verdicts.judge(&rule::ELIC_14, violation_unless(are_whole, what, expected));
         for elicitation in elicitations {
             self.remember(text(elicitation, "elicitationId"));
         }
@@ -149,7 +151,8 @@ fn judge_mode(params: &Value, capabilities: Option<&Value>, verdicts: &mut Verdi
         declares(declared, &["form"]) || !declares(declared, &["url"])
     };
     let what = "an elicitation in a mode that the client does not declare";
-    verdicts.judge(&rule::ELIC_02, unless(is_declared, what, "use the modes that the client declares"));
+    verdicts
+        .judge(&rule::ELIC_02, violation_unless(is_declared, what, "use the modes that the client declares"));
 }
 
 fn judge_form(schema: Option<&Value>, rules: &Rules, verdicts: &mut VerdictWriter<'_>) {
@@ -183,7 +186,11 @@ fn flatness_violation(field: &Value) -> Option<Violation> {
         Some("string") => {
             let format = text(field, "format");
             let known = format.is_none_or(|it| matches!(it, "email" | "uri" | "date" | "date-time"));
-            unless(known, "a field with a format that forms do not have", "use email, uri, date or date-time")
+            violation_unless(
+                known,
+                "a field with a format that forms do not have",
+                "use email, uri, date or date-time",
+            )
         }
         Some("number" | "integer" | "boolean" | "array") => None,
         _ => Some(("a field that is no string, number, boolean or choice".to_owned(), expected)),
@@ -209,7 +216,11 @@ fn choice_violation(field: &Value) -> Option<Violation> {
         are_titled(items(field, "oneOf"))
     };
     let what = "a choice whose values are neither an enum nor constants with titles";
-    unless(is_known, what, "list values by enum, by oneOf with const and title, or in items for several")
+    violation_unless(
+        is_known,
+        what,
+        "list values by enum, by oneOf with const and title, or in items for several",
+    )
 }
 
 /// A client answers for its user.

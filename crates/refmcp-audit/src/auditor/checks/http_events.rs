@@ -5,7 +5,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use refmcp_proto::rule::{self, Rule};
 
-use super::{Check, VerdictWriter, violation_if};
+use super::values::violation_if;
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Handshake, Request, State, Stream, header};
 use crate::auditor::message::{Body, Message};
 use crate::recording::{Event, EventKind, Header};

@@ -9,7 +9,8 @@ use refmcp_proto::revision::{Lifecycle, Revision};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, VerdictWriter, violation_if};
+use super::values::violation_if;
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Handshake, State, Stream, header, is_content};
 use crate::auditor::message::{Body, Message};
 use crate::recording::{Event, EventKind, Header};

@@ -4,7 +4,8 @@ use refmcp_proto::revision::{Lifecycle, Revision};
 use refmcp_proto::rule::{self, Rule};
 use refmcp_transport::observer::Side;
 
-use super::{Check, VerdictWriter, violation_if};
+use super::values::violation_if;
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{State, header};
 use crate::auditor::message::Message;
 use crate::recording::{Event, EventKind, Header};

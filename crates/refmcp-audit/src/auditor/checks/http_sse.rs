@@ -3,7 +3,8 @@
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, VerdictWriter, violation_if};
+use super::values::violation_if;
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::State;
 use crate::auditor::message::Message;
 use crate::recording::{Event, EventKind};
@@ -69,7 +70,7 @@ impl Check for HttpSse {
                     self.endpoint = Some(path_of(data).to_owned());
                 } else if serde_json::from_str::<Value>(data).is_ok_and(|it| it.get("jsonrpc").is_some()) {
                     let what = "a message comes in an event of another name than message";
-                    let violation = violation_if(true, what, "send messages as events named message");
+                    let violation = Some((what.to_owned(), "send messages as events named message"));
                     verdicts.judge(&rule::SSE_04, violation);
                 }
             }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::values::{result_type, rules_of, text, unless};
+use super::values::{result_type, rules_of, text, violation_unless};
 use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Handshake, Request, State};
 use crate::auditor::message::Message;
@@ -58,7 +58,7 @@ impl Lists {
                 if is_known || (state.handshake > Handshake::None && !self.incomplete) {
                     let expected = "send nextCursor of the page before as it came, in the same session";
                     let what = "a cursor that the server did not give for this list";
-                    verdicts.judge(&rule::PAGE_01, unless(is_known, what, expected));
+                    verdicts.judge(&rule::PAGE_01, violation_unless(is_known, what, expected));
                 }
             }
             None => {}
@@ -81,14 +81,15 @@ impl Lists {
             if let (Some(before), Some(scope)) = (before, scope) {
                 let what = "a page whose cacheScope differs from that of the page before";
                 let expected = "send the same cacheScope on all pages of a list";
-                verdicts.judge(&rule::CACHE_07, unless(before == scope, what, expected));
+                verdicts.judge(&rule::CACHE_07, violation_unless(before == scope, what, expected));
             }
         }
         let next = result.get("nextCursor");
         if LISTS.contains(&method) {
             let what = "nextCursor is no string";
             let expected = "leave nextCursor out on the last page";
-            verdicts.judge(&rule::PAGE_04, unless(next.is_none_or(Value::is_string), what, expected));
+            verdicts
+                .judge(&rule::PAGE_04, violation_unless(next.is_none_or(Value::is_string), what, expected));
         }
         if let Some(next) = next.and_then(Value::as_str) {
             let key = (method, next.to_owned());
@@ -129,12 +130,12 @@ fn check_hints(method: &str, result: &Value, scope: Option<&str>, verdicts: &mut
                 _ => "a result without a cacheScope that is public or private",
             };
             let expected = "send ttlMs and cacheScope with each complete result of this method";
-            verdicts.judge(&rule::CACHE_01, unless(has_time && has_scope, what, expected));
+            verdicts.judge(&rule::CACHE_01, violation_unless(has_time && has_scope, what, expected));
         }
         "tools/call" | "prompts/get" | "completion/complete" => {
             let has_hints = result.get("ttlMs").is_some() || result.get("cacheScope").is_some();
             let what = "cache hints on a result that has none";
-            verdicts.judge(&rule::T_16, unless(!has_hints, what, "leave ttlMs and cacheScope out"));
+            verdicts.judge(&rule::T_16, violation_unless(!has_hints, what, "leave ttlMs and cacheScope out"));
         }
         _ => {}
     }

@@ -5,7 +5,7 @@ use refmcp_proto::rule::{self, Rule};
 use refmcp_transport::observer::Side;
 use serde_json::Value;
 
-use super::values::{text, unless};
+use super::values::{text, violation_unless};
 use super::{Check, VerdictWriter};
 use crate::auditor::conversation::State;
 use crate::auditor::message::Message;
@@ -48,7 +48,8 @@ impl Check for Logging {
         {
             if let Some(declared) = state.server.declares(&["logging"]) {
                 let what = "a log message of a server that does not declare logging";
-                verdicts.judge(&rule::LOG_01, unless(declared, what, "declare the logging capability"));
+                verdicts
+                    .judge(&rule::LOG_01, violation_unless(declared, what, "declare the logging capability"));
             }
             let level = params.get("level").unwrap_or(&Value::Null);
             judge_level(level, verdicts);
@@ -68,7 +69,7 @@ impl Logging {
         if let Some(least) = self.least.filter(|_| !(state.is_http() && state.side == Side::Client)) {
             let what = "a log message below the level that the client has set";
             let expected = "send log messages at the level of logging/setLevel or above";
-            verdicts.judge(&rule::LOG_02, unless(level >= least, what, expected));
+            verdicts.judge(&rule::LOG_02, violation_unless(level >= least, what, expected));
         }
     }
 }
@@ -90,14 +91,15 @@ fn judge_request(level: usize, message: &Message<'_>, state: &State, verdicts: &
         Some(_) => "a log message below the level that the request names",
     };
     let expected = "send log messages to requests that name a logLevel, at that level or above";
-    verdicts.judge(&rule::LOG_03, unless(least.is_some_and(|least| level >= least), what, expected));
+    verdicts
+        .judge(&rule::LOG_03, violation_unless(least.is_some_and(|least| level >= least), what, expected));
 }
 
 fn judge_level(level: &Value, verdicts: &mut VerdictWriter<'_>) {
     let is_level = level.as_str().and_then(index_of).is_some();
     let what = "a log level that does not exist";
     let expected = "use debug, info, notice, warning, error, critical, alert or emergency";
-    verdicts.judge(&rule::LOG_06, unless(is_level, what, expected));
+    verdicts.judge(&rule::LOG_06, violation_unless(is_level, what, expected));
 }
 
 fn index_of(level: &str) -> Option<usize> {

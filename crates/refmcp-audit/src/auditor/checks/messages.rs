@@ -9,6 +9,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::id_set::IdSet;
+use super::values::Violation;
 use super::{Check, VerdictWriter};
 use crate::auditor::conversation::State;
 use crate::auditor::message::{Body, Message};
@@ -96,8 +97,8 @@ impl Check for Messages {
             }
             EventKind::Message { direction, text, .. } if text.starts_with('[') => {
                 if let Ok(Incoming::Batch(batch)) = decode(text.as_bytes(), &LIMITS) {
-                    for violation in batch.into_iter().filter_map(Result::err) {
-                        self.malformed(state.sender(*direction), &violation, verdicts);
+                    for error in batch.into_iter().filter_map(Result::err) {
+                        self.malformed(state.sender(*direction), &error, verdicts);
                     }
                 }
             }
@@ -129,28 +130,28 @@ impl Messages {
         // A line of text that is no JSON is what the rules of stdio are about.
         let is_text = || std::str::from_utf8(bytes).is_ok();
         let is_json = || serde_json::from_slice::<IgnoredAny>(bytes).is_ok();
-        if let Err(violation) = decode(bytes, &LIMITS)
+        if let Err(error) = decode(bytes, &LIMITS)
             && !bytes.is_empty()
             && (state.transport != "stdio" || is_json() || !is_text())
         {
-            self.malformed(from, &violation, verdicts);
+            self.malformed(from, &error, verdicts);
         }
     }
 
-    fn malformed(&mut self, from: Role, violation: &DecodeError, verdicts: &mut VerdictWriter<'_>) {
-        if let Some(id) = violation.id.as_ref().and_then(|id| serde_json::to_value(id).ok()) {
+    fn malformed(&mut self, from: Role, error: &DecodeError, verdicts: &mut VerdictWriter<'_>) {
+        if let Some(id) = error.id.as_ref().and_then(|id| serde_json::to_value(id).ok()) {
             self.sent(from).excuse(&id);
         }
-        let expected = if violation.rule.id == rule::RPC_02.id {
+        let expected = if error.rule.id == rule::RPC_02.id {
             "send a string or an integer as id"
-        } else if violation.rule.id == rule::RPC_05.id {
+        } else if error.rule.id == rule::RPC_05.id {
             "answer with the id of the request"
-        } else if violation.rule.id == rule::RPC_06.id {
+        } else if error.rule.id == rule::RPC_06.id {
             "answer with a result, or with an error that has an integer code and a message"
         } else {
             "send a JSON-RPC 2.0 object with jsonrpc, and a method with params, a result or an error"
         };
-        verdicts.judge(violation.rule, Some((violation.error.message.to_string(), expected)));
+        verdicts.judge(error.rule, Some((error.error.message.to_string(), expected)));
     }
 
     /// A response whose id is that of no request without a response.
@@ -210,7 +211,7 @@ impl Messages {
 }
 
 /// Members that stand beside those in which they belong.
-fn misplaced(message: &Message<'_>) -> Option<(String, &'static str)> {
+fn misplaced(message: &Message<'_>) -> Option<Violation> {
     message.value.get("_meta")?;
     Some(match message.body {
         Body::Response { .. } => ("_meta stands beside result".to_owned(), "send it inside, as result._meta"),
@@ -218,7 +219,7 @@ fn misplaced(message: &Message<'_>) -> Option<(String, &'static str)> {
     })
 }
 
-fn no_object(result: &Result<&Value, &Value>) -> Option<(String, &'static str)> {
+fn no_object(result: &Result<&Value, &Value>) -> Option<Violation> {
     let wrong = matches!(result, Ok(result) if !result.is_object());
     wrong.then(|| ("the result is no object".to_owned(), "send an object as result"))
 }

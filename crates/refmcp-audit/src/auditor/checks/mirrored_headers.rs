@@ -10,7 +10,8 @@ use refmcp_proto::revision::{Lifecycle, Method, Revision};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, VerdictWriter, violation_if};
+use super::values::violation_if;
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{State, Stream};
 use crate::auditor::message::Message;
 use crate::verdict::Role;

@@ -2,7 +2,7 @@
 //!
 //! A check keeps the state that only it needs. Where a rule's situation arises it says what it saw by [`VerdictWriter::judge`]: that
 //! the rule was kept, or how it was broken and what is expected instead. Texts repeat no values of arguments, headers and URIs:
-//! they name the member, and the evidence shows the message.
+//! they name the member, and the evidence shows the message. CONTRIBUTING.md says how a check is added.
 
 mod apps;
 mod authorization;
@@ -223,11 +223,6 @@ impl<'a> VerdictWriter<'a> {
         let Event { at, connection, stream, .. } = *event;
         Evidence { event: self.number, at, connection, stream, text: shortened(text) }
     }
-}
-
-/// What a party did and should do instead, if it did.
-fn violation_if(is_broken: bool, what: &str, expected: &'static str) -> Option<(String, &'static str)> {
-    is_broken.then(|| (what.to_owned(), expected))
 }
 
 fn head(start: &str, headers: &[(String, String)]) -> String {

@@ -3,7 +3,7 @@
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::values::{Violation, block_violation, items, result_type, rules_of, text, unless};
+use super::values::{Violation, block_violation, items, result_type, rules_of, text, violation_unless};
 use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Request, State};
 use crate::auditor::message::Message;
@@ -29,13 +29,13 @@ impl Check for Prompts {
                 let are_strings = arguments.as_object().is_some_and(|it| it.values().all(Value::is_string));
                 let what = "arguments of a prompt that are no strings";
                 let expected = "send arguments as an object of strings";
-                verdicts.judge(&rule::PROMPT_05, unless(are_strings, what, expected));
+                verdicts.judge(&rule::PROMPT_05, violation_unless(are_strings, what, expected));
             }
         } else if let Some(("notifications/prompts/list_changed", _)) = message.notification() {
             if let Some(declared) = state.server.declares(&["prompts", "listChanged"]) {
                 let what = "notifications/prompts/list_changed of a server that does not declare it";
                 let expected = "declare prompts.listChanged, or do not announce changes";
-                verdicts.judge(&rule::PROMPT_01, unless(declared, what, expected));
+                verdicts.judge(&rule::PROMPT_01, violation_unless(declared, what, expected));
             }
         } else if let Some((request, result)) = message.result().filter(|_| message.from == Role::Server) {
             answered(request, result, state, verdicts);
@@ -49,7 +49,10 @@ fn answered(request: &Request, result: &Value, state: &State, verdicts: &mut Ver
             if let Some(declared) = state.server.declares(&["prompts"]) {
                 let what =
                     "prompts are listed or got at a server that does not declare them, and that answers";
-                verdicts.judge(&rule::PROMPT_01, unless(declared, what, "declare the prompts capability"));
+                verdicts.judge(
+                    &rule::PROMPT_01,
+                    violation_unless(declared, what, "declare the prompts capability"),
+                );
             }
             if let Some(rules) = rules_of(request)
                 && request.method == "prompts/get"
@@ -65,7 +68,10 @@ fn answered(request: &Request, result: &Value, state: &State, verdicts: &mut Ver
         "completion/complete" => {
             if let Some(declared) = state.server.declares(&["completions"]) {
                 let what = "an argument is completed by a server that does not declare completions";
-                verdicts.judge(&rule::COMP_01, unless(declared, what, "declare the completions capability"));
+                verdicts.judge(
+                    &rule::COMP_01,
+                    violation_unless(declared, what, "declare the completions capability"),
+                );
             }
             if let Some(completion) = result.get("completion") {
                 let count = completion.get("values").and_then(Value::as_array).map(Vec::len);
@@ -73,7 +79,7 @@ fn answered(request: &Request, result: &Value, state: &State, verdicts: &mut Ver
                 let expected = "send at most 100 values, and hasMore where there are more";
                 verdicts.judge(
                     &rule::COMP_02,
-                    unless(count.is_some_and(|count| count <= MAX_VALUES), what, expected),
+                    violation_unless(count.is_some_and(|count| count <= MAX_VALUES), what, expected),
                 );
             }
         }
@@ -85,5 +91,5 @@ fn answered(request: &Request, result: &Value, state: &State, verdicts: &mut Ver
 fn media_type_violation(block: &Value) -> Option<Violation> {
     let resource = block.get("resource").filter(|_| text(block, "type") == Some("resource"))?;
     let what = "an embedded resource without a mimeType";
-    unless(text(resource, "mimeType").is_some(), what, "name the media type of embedded resources")
+    violation_unless(text(resource, "mimeType").is_some(), what, "name the media type of embedded resources")
 }

@@ -6,7 +6,7 @@ use refmcp_proto::revision::Lifecycle;
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::values::{contents_violation, items, result_type, text, unless};
+use super::values::{contents_violation, items, result_type, text, violation_unless};
 use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Handshake, State};
 use crate::auditor::message::Message;
@@ -97,7 +97,7 @@ impl Resources {
         let declared = state.server.declares(&["resources", capability]);
         if let Some(declared) = declared {
             let expected = "declare in resources what is notified";
-            verdicts.judge(&rule::RES_01, unless(declared, what, expected));
+            verdicts.judge(&rule::RES_01, violation_unless(declared, what, expected));
         }
         let knows_all = state.handshake > Handshake::None && !self.incomplete;
         if capability == "subscribe" && declared == Some(true) && knows_all {
@@ -107,7 +107,7 @@ impl Resources {
             let is_subscribed = self.subscribed.iter().any(is_near);
             let what = "an update of a resource that the client did not subscribe to";
             let expected = "notify of subscribed resources, by their URI or one below";
-            verdicts.judge(&rule::RES_09, unless(is_subscribed, what, expected));
+            verdicts.judge(&rule::RES_09, violation_unless(is_subscribed, what, expected));
         }
     }
 }
@@ -118,7 +118,7 @@ fn answered(method: &str, result: &Value, state: &State, verdicts: &mut VerdictW
     }
     if let Some(declared) = state.server.declares(&["resources"]) {
         let what = "resources are listed or read at a server that does not declare them, and that answers";
-        verdicts.judge(&rule::RES_01, unless(declared, what, "declare the resources capability"));
+        verdicts.judge(&rule::RES_01, violation_unless(declared, what, "declare the resources capability"));
     }
     if method == "resources/read" && result_type(result) == "complete" {
         let contents = result.get("contents").and_then(Value::as_array);
@@ -132,7 +132,7 @@ fn answered(method: &str, result: &Value, state: &State, verdicts: &mut VerdictW
         let is_template = text(template, "uriTemplate").is_some_and(is_uri_template);
         let what = "a uriTemplate that RFC 6570 does not allow";
         let expected = "write expressions as {name}, with an operator in front where one is needed";
-        verdicts.judge(&rule::RES_08, unless(is_template, what, expected));
+        verdicts.judge(&rule::RES_08, violation_unless(is_template, what, expected));
     }
 }
 

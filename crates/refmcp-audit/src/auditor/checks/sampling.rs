@@ -5,7 +5,7 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::VerdictWriter;
-use super::values::{Violation, items, text, unless};
+use super::values::{Violation, items, text, violation_unless};
 use crate::auditor::conversation::declares;
 
 /// A server asks for a sample.
@@ -22,14 +22,14 @@ pub(super) fn wanted(
             let expected = "leave tools and toolChoice out, or ask a client that declares sampling.tools";
             verdicts.judge(
                 &rule::SAMP_04,
-                unless(declares(capabilities, &["sampling", "tools"]), what, expected),
+                violation_unless(declares(capabilities, &["sampling", "tools"]), what, expected),
             );
         }
         if let Some(context) = text(params, "includeContext") {
             let is_allowed = context == "none" || declares(capabilities, &["sampling", "context"]);
             let what = "includeContext for a client that does not declare sampling.context";
             let expected = "leave includeContext out, or set it to none";
-            verdicts.judge(&rule::SAMP_06, unless(is_allowed, what, expected));
+            verdicts.judge(&rule::SAMP_06, violation_unless(is_allowed, what, expected));
         }
     }
     let messages = items(params, "messages");
@@ -55,7 +55,7 @@ pub(super) fn given(result: &Value, rules: &Rules, verdicts: &mut VerdictWriter<
         let has_results = blocks(result).any(|block| tool_kind(block) == Some("tool_result"));
         let what = "a sample that holds a tool result";
         let expected = "return what the model says or the tools that it uses; the server has the results";
-        verdicts.judge(&rule::SAMP_05, unless(!has_results, what, expected));
+        verdicts.judge(&rule::SAMP_05, violation_unless(!has_results, what, expected));
     }
 }
 
@@ -73,12 +73,12 @@ fn shape_violation(content: Option<&Value>, rules: &Rules) -> Option<Violation> 
         None => false,
     };
     match content {
-        Some(Value::Array(blocks)) if rules.sampling_tools => unless(
+        Some(Value::Array(blocks)) if rules.sampling_tools => violation_unless(
             blocks.iter().all(is_block),
             "content that is no list of blocks",
             "send blocks with their types",
         ),
-        Some(block @ Value::Object(_)) => unless(
+        Some(block @ Value::Object(_)) => violation_unless(
             is_block(block),
             "content of a type that the revision does not have",
             "send a block of the revision",
@@ -118,5 +118,5 @@ fn pairing_violation(message: &Value, before: Option<&Value>) -> Option<Violatio
     let uses = before.map(|before| ids(before, "tool_use", "id")).unwrap_or_default();
     let are_paired = uses.iter().all(|id| results.contains(id)) && results.iter().all(|id| uses.contains(id));
     let what = "tool uses and the tool results of the next message differ";
-    unless(are_paired, what, "answer each tool use in the next message by its id")
+    violation_unless(are_paired, what, "answer each tool use in the next message by its id")
 }

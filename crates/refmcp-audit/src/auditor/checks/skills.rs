@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::values::{Violation, base64_length, items, rules_of, text, unless};
+use super::values::{Violation, base64_length, items, rules_of, text, violation_unless};
 use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Request, State, declares};
 use crate::auditor::message::Message;
@@ -94,7 +94,8 @@ impl Skills {
                 if declares(capabilities, &EXTENSION) {
                     let has_resources = capabilities.get("resources").is_some_and(Value::is_object);
                     let what = "skills are declared without resources";
-                    verdicts.judge(&rule::SKL_02, unless(has_resources, what, "declare resources too"));
+                    verdicts
+                        .judge(&rule::SKL_02, violation_unless(has_resources, what, "declare resources too"));
                 }
             }
             "skills/list" if is_declared(state) => {
@@ -113,7 +114,7 @@ impl Skills {
                 let skill = result.get("skill").filter(|skill| skill.is_object());
                 let is_shaped = skill.is_some() && result.get("nextCursor").is_none();
                 let what = "a result of skills/get without a skill, or with pages";
-                verdicts.judge(&rule::SKL_32, unless(is_shaped, what, "put the entry into skill"));
+                verdicts.judge(&rule::SKL_32, violation_unless(is_shaped, what, "put the entry into skill"));
                 if let Some(skill) = skill {
                     self.judge_skill(skill, verdicts);
                 }
@@ -129,15 +130,18 @@ impl Skills {
                 };
                 let are_children = items(result, "resources").iter().all(is_child);
                 let what = "a directory with something that is no direct child of it";
-                verdicts.judge(&rule::SKL_33, unless(are_children, what, "list direct children alone"));
+                verdicts
+                    .judge(&rule::SKL_33, violation_unless(are_children, what, "list direct children alone"));
             }
             "resources/list" => {
                 for resource in items(result, "resources") {
                     if text(resource, "uri").is_some_and(|uri| self.entries.contains(uri)) {
                         let is_markdown = text(resource, "mimeType") == Some("text/markdown");
                         let what = "the resource of a SKILL.md that is not text/markdown";
-                        verdicts
-                            .judge(&rule::SKL_12, unless(is_markdown, what, "set mimeType to text/markdown"));
+                        verdicts.judge(
+                            &rule::SKL_12,
+                            violation_unless(is_markdown, what, "set mimeType to text/markdown"),
+                        );
                     }
                 }
             }
@@ -185,7 +189,7 @@ impl Skills {
         let root = uri.strip_suffix("/SKILL.md");
         verdicts.judge(
             &rule::SKL_08,
-            unless(
+            violation_unless(
                 root.is_some(),
                 "a skill whose uri does not end in /SKILL.md",
                 "name the skill by its SKILL.md",
@@ -193,30 +197,32 @@ impl Skills {
         );
         let is_skill_uri = uri.starts_with("skill://");
         let what = "a skill under another scheme than skill";
-        verdicts.judge(&rule::SKL_06, unless(is_skill_uri, what, "serve skills under skill://"));
+        verdicts.judge(&rule::SKL_06, violation_unless(is_skill_uri, what, "serve skills under skill://"));
         if let Some(path) = root.and_then(|root| root.split_once("://")).map(|(_, path)| path) {
             let what = "a skill whose URI has characters that its segments cannot have";
             let expected = "encode what stands before the name of the skill";
-            verdicts.judge(&rule::SKL_09, unless(is_path(path), what, expected));
+            verdicts.judge(&rule::SKL_09, violation_unless(is_path(path), what, expected));
         }
         let frontmatter = skill.get("frontmatter").unwrap_or(&Value::Null);
         let name = text(frontmatter, "name");
         let is_described = name.is_some() && text(frontmatter, "description").is_some();
         let what = "a skill without a name or a description in its frontmatter";
-        verdicts
-            .judge(&rule::SKL_05, unless(is_described, what, "write both into the frontmatter of SKILL.md"));
+        verdicts.judge(
+            &rule::SKL_05,
+            violation_unless(is_described, what, "write both into the frontmatter of SKILL.md"),
+        );
         if let (Some(name), Some(root)) = (name, root) {
             let is_named = root.rsplit('/').next() == Some(name) && is_skill_name(name);
             let what = "a skill whose directory or name is not as names of skills are";
             let expected =
                 "call the directory as the skill, with lower-case letters, digits and single hyphens";
-            verdicts.judge(&rule::SKL_07, unless(is_named, what, expected));
+            verdicts.judge(&rule::SKL_07, violation_unless(is_named, what, expected));
         }
         let is_dynamic = skill.get("resources").and_then(Value::as_str) == Some("dynamic");
         let files = skill.get("resources").and_then(Value::as_array);
         let what = "a skill whose resources are neither a list nor dynamic";
         let expected = "list the files, or say dynamic";
-        verdicts.judge(&rule::SKL_16, unless(files.is_some() || is_dynamic, what, expected));
+        verdicts.judge(&rule::SKL_16, violation_unless(files.is_some() || is_dynamic, what, expected));
         if self.suspects.remove(uri) && self.entries.contains(uri) {
             let what = "skills/get refused a skill that the server lists".to_owned();
             verdicts.judge(&rule::SKL_30, Some((what, "answer for each skill that is served")));
@@ -232,20 +238,21 @@ impl Skills {
         let is_once = files.iter().filter_map(|file| text(file, "uri")).all(|uri| uris.insert(uri));
         let what = "a skill that lists a file twice, or not its SKILL.md";
         let is_whole = is_once && uris.contains(uri);
-        verdicts.judge(&rule::SKL_18, unless(is_whole, what, "list each file once, SKILL.md included"));
+        verdicts
+            .judge(&rule::SKL_18, violation_unless(is_whole, what, "list each file once, SKILL.md included"));
         let is_below =
             |uri: &&str| uri.strip_prefix(root).is_some_and(|it| it.starts_with('/') && !it.contains("/../"));
         let what = "a skill that lists a file outside of its directory";
         verdicts.judge(
             &rule::SKL_19,
-            unless(uris.iter().all(is_below), what, "list files of the directory alone"),
+            violation_unless(uris.iter().all(is_below), what, "list files of the directory alone"),
         );
         verdicts.judge(&rule::SKL_20, files.iter().find_map(file_violation));
         let size = |file: &Value| file.get("size").and_then(Value::as_u64);
         let total: u64 = files.iter().filter_map(size).fold(0, u64::saturating_add);
         let what = "a skill of more than 512 files or 16 MiB";
         let is_small = files.len() <= MAX_FILES && total <= MAX_BYTES;
-        verdicts.judge(&rule::SKL_23, unless(is_small, what, "make skills smaller"));
+        verdicts.judge(&rule::SKL_23, violation_unless(is_small, what, "make skills smaller"));
         for file in files {
             if let (Some(uri), Some(size)) = (text(file, "uri"), size(file)) {
                 if self.sizes.get(uri) == Some(&size) && self.wrong_sizes.remove(uri) {
@@ -308,7 +315,8 @@ impl Skills {
         let uris = skills.iter().filter_map(|skill| text(skill, "uri"));
         let is_once = uris.filter(|uri| !seen.insert((*uri).to_owned())).count() == 0;
         let what = "a skill that is twice in one list";
-        verdicts.judge(&rule::SKL_29, unless(is_once, what, "list each skill once, whole on one page"));
+        verdicts
+            .judge(&rule::SKL_29, violation_unless(is_once, what, "list each skill once, whole on one page"));
         let bytes: usize = seen.iter().map(String::len).sum();
         if let Some(next) = text(result, "nextCursor")
             && self.readings.len() < MAX_READINGS
@@ -332,12 +340,12 @@ fn asked(method: &str, params: &Value, state: &State, verdicts: &mut VerdictWrit
     if let Some(declared) = state.server.declares(names) {
         let what = format!("{method} at a server that does not declare it");
         let expected = "call it once the server declares skills, and directoryRead for directories";
-        verdicts.judge(&rule::SKL_04, unless(declared, &what, expected));
+        verdicts.judge(&rule::SKL_04, violation_unless(declared, &what, expected));
     }
     if method == "skills/get" {
         let is_skill = text(params, "uri").is_some_and(|uri| uri.ends_with("/SKILL.md"));
         let what = "skills/get of something that is no SKILL.md";
-        verdicts.judge(&rule::SKL_31, unless(is_skill, what, "ask for the URI of a SKILL.md"));
+        verdicts.judge(&rule::SKL_31, violation_unless(is_skill, what, "ask for the URI of a SKILL.md"));
     }
 }
 
@@ -347,7 +355,7 @@ fn judge_hints(request: &Request, result: &Value, verdicts: &mut VerdictWriter<'
         let has_hints = result.get("ttlMs").is_some_and(Value::is_u64)
             && matches!(text(result, "cacheScope"), Some("public" | "private"));
         let what = "a result about skills without ttlMs or cacheScope";
-        verdicts.judge(&rule::SKL_26, unless(has_hints, what, "send ttlMs and cacheScope"));
+        verdicts.judge(&rule::SKL_26, violation_unless(has_hints, what, "send ttlMs and cacheScope"));
     }
 }
 
@@ -376,5 +384,9 @@ fn file_violation(file: &Value) -> Option<Violation> {
     });
     let is_sized = file.get("size").is_some_and(Value::is_u64);
     let what = "a file of a skill without a size or a digest as digests are written";
-    unless(is_digest && is_sized, what, "send size, and sha256: with 64 lower-case hexadecimal digits")
+    violation_unless(
+        is_digest && is_sized,
+        what,
+        "send size, and sha256: with 64 lower-case hexadecimal digits",
+    )
 }

@@ -3,7 +3,7 @@
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, VerdictWriter, violation_if};
+use super::{Check, VerdictWriter};
 use crate::auditor::conversation::State;
 use crate::recording::{Event, EventKind};
 use crate::verdict::Role;
@@ -77,7 +77,7 @@ impl Stdio {
         let mut values = serde_json::Deserializer::from_slice(begun).into_iter::<Value>();
         let whole = values.by_ref().take_while(Result::is_ok).count();
         let rest = serde_json::from_slice::<Value>(begun.get(values.byte_offset()..).unwrap_or_default());
-        let is_incomplete = rest.is_err_and(|violation| violation.is_eof());
+        let is_incomplete = rest.is_err_and(|error| error.is_eof());
         let lines = begun.iter().filter(|byte| **byte == b'\n').count();
         match (whole, is_incomplete) {
             (0, true) if begun.len() <= MAX_BEGUN => return,
@@ -92,7 +92,7 @@ impl Stdio {
 
 fn one_line(role: Role, what: &str, verdicts: &mut VerdictWriter<'_>) {
     let expected = "write each message on a line of its own, without line breaks inside";
-    verdicts.judge_party(&rule::STDIO_01, role, violation_if(true, what, expected));
+    verdicts.judge_party(&rule::STDIO_01, role, Some((what.to_owned(), expected)));
 }
 
 /// The line is neither a message nor a part of one.
@@ -107,5 +107,5 @@ fn other_than_messages(role: Role, verdicts: &mut VerdictWriter<'_>) {
             "write messages only to standard output, and logs to standard error",
         ),
     };
-    verdicts.judge_party(rule, role, violation_if(true, what, expected));
+    verdicts.judge_party(rule, role, Some((what.to_owned(), expected)));
 }

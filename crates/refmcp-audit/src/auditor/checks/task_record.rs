@@ -6,7 +6,7 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::VerdictWriter;
-use super::values::{Violation, text, unless};
+use super::values::{Violation, text, violation_unless};
 use crate::verdict::Role;
 
 /// Tasks of a conversation that are remembered, and the bytes of an id.
@@ -111,7 +111,7 @@ impl Progress {
             let what = "tasks/get comes sooner than the poll interval of the task says";
             verdicts.judge(
                 &rule::TSK_15,
-                unless(is_patient, what, "wait for the poll interval between requests"),
+                violation_unless(is_patient, what, "wait for the poll interval between requests"),
             );
         }
         self.polled = Some(now);
@@ -135,7 +135,7 @@ pub(super) fn judge_shape(task: &Value, names: Names, verdicts: &mut VerdictWrit
     let what =
         if has_times { "a task without its lifetime" } else { "a task without createdAt or lastUpdatedAt" };
     let expected = "send createdAt, lastUpdatedAt and the lifetime, null where it is unlimited";
-    verdicts.judge(&rule::TSK_13, unless(has_times && has_lifetime, what, expected));
+    verdicts.judge(&rule::TSK_13, violation_unless(has_times && has_lifetime, what, expected));
 }
 
 /// Judges whether tasks/get says why a task failed.
@@ -143,7 +143,8 @@ pub(super) fn judge_failure(task: &Value, verdicts: &mut VerdictWriter<'_>) {
     if text(task, "status") == Some("failed") {
         let what = "a failed task without a statusMessage";
         let expected = "say in statusMessage why it failed";
-        verdicts.judge(&rule::TSK_38, unless(text(task, "statusMessage").is_some(), what, expected));
+        verdicts
+            .judge(&rule::TSK_38, violation_unless(text(task, "statusMessage").is_some(), what, expected));
     }
 }
 
@@ -152,6 +153,6 @@ pub(super) fn id_violation(task: &Value, is_known: bool) -> Option<Violation> {
     let expected = "give each task a string of its own as taskId";
     match text(task, "taskId") {
         None => Some(("a task without a taskId that is a string".to_owned(), expected)),
-        Some(_) => unless(!is_known, "a new task with the taskId of another one", expected),
+        Some(_) => violation_unless(!is_known, "a new task with the taskId of another one", expected),
     }
 }

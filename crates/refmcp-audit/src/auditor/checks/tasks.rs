@@ -7,7 +7,7 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::task_record::{Names, Progress, Records, id_violation, is_final, judge_failure, judge_shape};
-use super::values::{fingerprint, items, text, unless};
+use super::values::{fingerprint, items, text, violation_if, violation_unless};
 use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Request, State};
 use crate::auditor::message::Message;
@@ -117,7 +117,7 @@ impl Check for Tasks {
         {
             let is_right = error.get("code").and_then(Value::as_i64) == Some(-32602);
             let what = "tasks/cancel of an ended task is refused with another code";
-            verdicts.judge(&rule::TSK_27, unless(is_right, what, "refuse it with -32602"));
+            verdicts.judge(&rule::TSK_27, violation_unless(is_right, what, "refuse it with -32602"));
         }
     }
 }
@@ -181,18 +181,18 @@ impl Tasks {
         if is_task {
             let what = "task for a request whose type the receiver does not list in tasks.requests";
             let expected = "send task for the types that the receiver lists";
-            verdicts.judge(&rule::TSK_02, unless(declared, what, expected));
+            verdicts.judge(&rule::TSK_02, violation_unless(declared, what, expected));
         }
         let Some(support) = text(params, "name").and_then(|name| self.tools.get(name)) else { return };
         if declared && message.from == Role::Client {
             let is_allowed = !is_task || *support != Support::Forbidden;
             let what = "a tool that forbids tasks, or does not say, is called as a task";
             let expected = "leave task out unless taskSupport is optional or required";
-            verdicts.judge(&rule::TSK_03, unless(is_allowed, what, expected));
+            verdicts.judge(&rule::TSK_03, violation_unless(is_allowed, what, expected));
             if *support == Support::Required {
                 let what = "a tool that requires a task is called without one";
-                verdicts
-                    .judge(&rule::TSK_04, unless(is_task, what, "send task where taskSupport is required"));
+                let expected = "send task where taskSupport is required";
+                verdicts.judge(&rule::TSK_04, violation_unless(is_task, what, expected));
             }
         }
     }
@@ -220,7 +220,10 @@ impl Tasks {
                 {
                     let what = "a response that does not name the task that its request names";
                     let expected = "repeat the related-task of the request in _meta of the result";
-                    verdicts.judge(&rule::TSK_22, unless(related(result) == Some(wanted), what, expected));
+                    verdicts.judge(
+                        &rule::TSK_22,
+                        violation_unless(related(result) == Some(wanted), what, expected),
+                    );
                 }
             }
         }
@@ -257,7 +260,7 @@ impl Tasks {
         if message.from == Role::Server && state.client.declares(&EXTENSION) == Some(true) && task.is_none() {
             let what = "a task of the extension, which means nothing in this revision";
             let expected = "create tasks where the request has task, or answer with the result";
-            verdicts.judge(&rule::TSK_62, unless(!is_flat, what, expected));
+            verdicts.judge(&rule::TSK_62, violation_if(is_flat, what, expected));
         }
         let declared =
             request_type(&request.method).and_then(|names| state.facts(message.from).declares(names));
@@ -300,7 +303,7 @@ impl Tasks {
         verdicts.judge(&rule::TSK_10, id_violation(task, is_known));
         let is_working = text(task, "status") == Some("working");
         let what = "a new task that is not working";
-        verdicts.judge(&rule::TSK_11, unless(is_working, what, "begin with the status working"));
+        verdicts.judge(&rule::TSK_11, violation_unless(is_working, what, "begin with the status working"));
         judge_shape(task, NAMES, verdicts);
         if let Some(record) = id.and_then(|id| self.tasks.seen(message.from, id)) {
             *record = Task { method: Some(request.method.clone()), ..Task::default() };
@@ -323,7 +326,7 @@ impl Tasks {
             let mut types = stream.response_headers.iter().filter(|(name, _)| name == "content-type");
             let is_stream = types.any(|(_, value)| value.starts_with("text/event-stream"));
             let what = "tasks/get is answered on an SSE stream";
-            verdicts.judge(&rule::TSK_25, unless(!is_stream, what, "answer it with JSON"));
+            verdicts.judge(&rule::TSK_25, violation_if(is_stream, what, "answer it with JSON"));
         }
         let Some(task) = text(&request.params, "taskId").and_then(|id| self.tasks.seen(message.from, id))
         else {
@@ -360,7 +363,8 @@ impl Tasks {
         let id = text(&request.params, "taskId");
         let what = "the result of tasks/result does not name its task in _meta";
         let expected = "add related-task with the taskId to _meta of the result";
-        verdicts.judge(&rule::TSK_19, unless(id.is_some() && related(result) == id, what, expected));
+        verdicts
+            .judge(&rule::TSK_19, violation_unless(id.is_some() && related(result) == id, what, expected));
         let Some(task) = id.and_then(|id| self.tasks.seen(message.from, id)) else { return };
         let mut plain = result.clone();
         if let Value::Object(members) = &mut plain {
@@ -398,7 +402,8 @@ impl Tasks {
         judge_shape(result, NAMES, verdicts);
         let is_cancelled = text(result, "status") == Some("cancelled");
         let what = "tasks/cancel is answered with a task that is not cancelled";
-        verdicts.judge(&rule::TSK_28, unless(is_cancelled, what, "cancel the task before answering"));
+        verdicts
+            .judge(&rule::TSK_28, violation_unless(is_cancelled, what, "cancel the task before answering"));
         if let Some(task) = text(&request.params, "taskId").and_then(|id| self.tasks.seen(message.from, id)) {
             task.cancelled = is_cancelled;
             task.progress.note(result, message.at, NAMES);
@@ -416,7 +421,7 @@ impl Tasks {
         let next = result.get("nextCursor");
         let what = "nextCursor of tasks/list is no string";
         let expected = "leave nextCursor out on the last page";
-        verdicts.judge(&rule::TSK_31, unless(next.is_none_or(Value::is_string), what, expected));
+        verdicts.judge(&rule::TSK_31, violation_unless(next.is_none_or(Value::is_string), what, expected));
         let listed = items(result, "tasks");
         for task in listed {
             judge_shape(task, NAMES, verdicts);
@@ -449,7 +454,7 @@ impl Task {
         if self.is_error && self.progress.ended.is_some() {
             let what = "a task whose result has isError is completed";
             let is_failed = self.progress.status != "completed";
-            verdicts.judge(&rule::TASK_13, unless(is_failed, what, "let such a task be failed"));
+            verdicts.judge(&rule::TASK_13, violation_unless(is_failed, what, "let such a task be failed"));
         }
     }
 }
@@ -473,7 +478,7 @@ fn related(value: &Value) -> Option<&str> {
 fn judge_unrelated(value: &Value, verdicts: &mut VerdictWriter<'_>) {
     let is_named = value.get("_meta").is_some_and(|meta| meta.get(RELATED).is_some());
     let what = "related-task on a message that names its task already";
-    verdicts.judge(&rule::TSK_23, unless(!is_named, what, "leave related-task out here"));
+    verdicts.judge(&rule::TSK_23, violation_if(is_named, what, "leave related-task out here"));
 }
 
 /// A request on the stream of tasks/result is caused by that task.
@@ -490,5 +495,5 @@ fn judge_side_request(
     let Some(id) = carrier.and_then(|request| text(&request.params, "taskId")) else { return };
     let what = "a request on the stream of tasks/result that does not name the task";
     let expected = "add related-task with the taskId to _meta of the request";
-    verdicts.judge(&rule::TSK_21, unless(related(params) == Some(id), what, expected));
+    verdicts.judge(&rule::TSK_21, violation_unless(related(params) == Some(id), what, expected));
 }

@@ -7,7 +7,9 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::task_record::{Names, Progress, Records, id_violation, judge_failure, judge_shape};
-use super::values::{Violation, fingerprint, items, request_capabilities, result_type, text, unless};
+use super::values::{
+    Violation, fingerprint, items, request_capabilities, result_type, text, violation_unless,
+};
 use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Request, State, declares};
 use crate::auditor::message::Message;
@@ -99,7 +101,7 @@ impl TasksExtension {
             // An encoded value is another rule's matter.
             let is_named = name.is_some_and(|name| name == id || name.starts_with("=?"));
             let what = "a request for a task whose Mcp-Name is not the taskId";
-            verdicts.judge(&rule::TSK_55, unless(is_named, what, "send the taskId as Mcp-Name"));
+            verdicts.judge(&rule::TSK_55, violation_unless(is_named, what, "send the taskId as Mcp-Name"));
         }
         let Some(task) = self.tasks.get(Role::Server, id) else { return };
         match method {
@@ -134,7 +136,7 @@ impl TasksExtension {
             "notifications/tasks" => {
                 let id = text(params, "taskId").unwrap_or_default();
                 let is_listened = self.listened.as_ref().is_none_or(|it| it.contains(id)) || self.incomplete;
-                let violation = unless(
+                let violation = violation_unless(
                     is_listened,
                     "notifications/tasks of a task that no subscription has",
                     "notify of tasks whose ids were acknowledged",
@@ -166,7 +168,8 @@ impl TasksExtension {
             }
             let what = "a result about a task that is not complete";
             let expected = "set resultType to complete; task is for the result that creates one";
-            verdicts.judge(&rule::TSK_43, unless(result_type(result) == "complete", what, expected));
+            verdicts
+                .judge(&rule::TSK_43, violation_unless(result_type(result) == "complete", what, expected));
         } else if is_task && method != "tools/call" {
             let what = format!("{method} is answered with a task");
             verdicts.judge(&rule::TSK_43, Some((what, "create tasks for tools/call alone")));
@@ -178,7 +181,8 @@ impl TasksExtension {
                 let members = result.as_object().into_iter().flat_map(|it| it.keys());
                 let is_empty = members.into_iter().all(|name| matches!(&**name, "resultType" | "_meta"));
                 let what = format!("{method} is answered with more than an acknowledgement");
-                verdicts.judge(&rule::TSK_51, unless(is_empty, &what, "answer with an empty result"));
+                verdicts
+                    .judge(&rule::TSK_51, violation_unless(is_empty, &what, "answer with an empty result"));
                 self.acknowledged(request);
             }
             "tasks/result" => {
@@ -190,8 +194,10 @@ impl TasksExtension {
                 if declares(capabilities, &EXTENSION) || declares(capabilities, &["tasks"]) {
                     let what = "the tasks capability of an older revision is declared";
                     let expected = "declare the extension and no tasks capability";
-                    verdicts
-                        .judge(&rule::TSK_61, unless(!declares(capabilities, &["tasks"]), what, expected));
+                    verdicts.judge(
+                        &rule::TSK_61,
+                        violation_unless(!declares(capabilities, &["tasks"]), what, expected),
+                    );
                 }
             }
             _ => {}
@@ -207,7 +213,7 @@ impl TasksExtension {
     ) {
         let what = "a task for a request that does not declare the extension";
         let expected = "answer with the result, or refuse the request with -32021";
-        verdicts.judge(&rule::TSK_39, unless(!is_undeclared(request), what, expected));
+        verdicts.judge(&rule::TSK_39, violation_unless(!is_undeclared(request), what, expected));
         verdicts.judge(&rule::TSK_43, None);
         let id = text(task, "taskId");
         let is_known = id.is_some_and(|id| self.tasks.get(message.from, id).is_some());
@@ -308,7 +314,10 @@ impl Task {
             }
         }
         let what = "a key of inputRequests stands for another request than before";
-        verdicts.judge(&rule::TSK_48, unless(is_same, what, "use a new key for each request of a task"));
+        verdicts.judge(
+            &rule::TSK_48,
+            violation_unless(is_same, what, "use a new key for each request of a task"),
+        );
     }
 
     fn judge_update(&self, params: &Value, verdicts: &mut VerdictWriter<'_>) {
@@ -331,8 +340,10 @@ impl Task {
         verdicts.judge(&rule::TSK_50, what.map(|what| (what.to_owned(), expected)));
         let is_twice = responses.keys().any(|key| self.answered.contains(key));
         let what = "an input request that was answered is answered again";
-        verdicts
-            .judge(&rule::TSK_49, unless(!is_twice, what, "answer each key once, however often it is shown"));
+        verdicts.judge(
+            &rule::TSK_49,
+            violation_unless(!is_twice, what, "answer each key once, however often it is shown"),
+        );
     }
 }
 
@@ -356,5 +367,5 @@ fn payload_violation(task: &Value) -> Option<Violation> {
     };
     let has_it = task.get(member).is_some_and(Value::is_object);
     let what = format!("a task without the {member} that belongs to its status");
-    unless(has_it, &what, "send inputRequests, result or error with the status that it belongs to")
+    violation_unless(has_it, &what, "send inputRequests, result or error with the status that it belongs to")
 }

@@ -7,7 +7,7 @@ use refmcp_proto::rule::{self, Rule};
 use refmcp_proto::schema::{SchemaError, SchemaValidator};
 use serde_json::Value;
 
-use super::values::{block_violation, is_same, items, result_type, rules_of, text, unless};
+use super::values::{block_violation, is_same, items, result_type, rules_of, text, violation_unless};
 use super::{Check, VerdictWriter};
 use crate::auditor::conversation::{Request, State};
 use crate::auditor::message::Message;
@@ -68,7 +68,7 @@ impl Check for Tools {
                 if let Some(declared) = state.server.declares(&["tools", "listChanged"]) {
                     let what = "notifications/tools/list_changed of a server that does not declare it";
                     let expected = "declare tools.listChanged, or do not announce changes";
-                    verdicts.judge(&rule::TOOL_02, unless(declared, what, expected));
+                    verdicts.judge(&rule::TOOL_02, violation_unless(declared, what, expected));
                 }
             }
             return;
@@ -82,7 +82,7 @@ impl Check for Tools {
         }
         if let Some(declared) = state.server.declares(&["tools"]) {
             let what = "tools are listed or called at a server that does not declare them, and that answers";
-            verdicts.judge(&rule::TOOL_01, unless(declared, what, "declare the tools capability"));
+            verdicts.judge(&rule::TOOL_01, violation_unless(declared, what, "declare the tools capability"));
         }
         if request.method == "tools/list" {
             self.listed(request, result, verdicts);
@@ -135,7 +135,7 @@ impl Tools {
             if set(&last) == set(names) {
                 let what = "the same tools are listed in another order than before";
                 let expected = "list tools in the same order each time";
-                verdicts.judge(&rule::TOOL_03, unless(last == *names, what, expected));
+                verdicts.judge(&rule::TOOL_03, violation_unless(last == *names, what, expected));
             }
         }
     }
@@ -170,12 +170,14 @@ impl Tools {
         if let Some(structured) = structured {
             if rules.structured_output == StructuredOutput::Object {
                 let what = "structuredContent is no object";
-                verdicts
-                    .judge(&rule::T_28, unless(structured.is_object(), what, "wrap the value in an object"));
+                verdicts.judge(
+                    &rule::T_28,
+                    violation_unless(structured.is_object(), what, "wrap the value in an object"),
+                );
             }
             let what = "structuredContent is not repeated as text";
             let expected = "add a text block with the same value as JSON";
-            verdicts.judge(&rule::TOOL_07, unless(is_repeated(structured, result), what, expected));
+            verdicts.judge(&rule::TOOL_07, violation_unless(is_repeated(structured, result), what, expected));
         }
         let name = text(&request.params, "name").unwrap_or_default();
         if let Some(violation) = self.outputs.get_mut(name).and_then(|output| output.check(structured)) {
@@ -209,11 +211,11 @@ fn check_tool(tool: &Value, verdicts: &mut VerdictWriter<'_>) {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
     let what = "a tool whose name has other characters or another length than names have";
     let expected = "name tools with 1 to 128 letters, digits, underscores, hyphens and dots";
-    verdicts.judge(&rule::TOOL_04, unless(is_name, what, expected));
+    verdicts.judge(&rule::TOOL_04, violation_unless(is_name, what, expected));
     let is_object = tool.get("inputSchema").is_some_and(|schema| text(schema, "type") == Some("object"));
     let what = "a tool whose inputSchema is no schema of type object";
     let expected = "set type to object in inputSchema, also for tools without arguments";
-    verdicts.judge(&rule::TOOL_05, unless(is_object, what, expected));
+    verdicts.judge(&rule::TOOL_05, violation_unless(is_object, what, expected));
 }
 
 fn check_content(
@@ -236,7 +238,7 @@ fn check_content(
     let embeds = content.iter().any(|block| text(block, "type") == Some("resource"));
     if embeds && let Some(declared) = state.server.declares(&["resources"]) {
         let what = "a result embeds a resource, and the server does not declare resources";
-        verdicts.judge(&rule::TOOL_14, unless(declared, what, "declare and serve resources"));
+        verdicts.judge(&rule::TOOL_14, violation_unless(declared, what, "declare and serve resources"));
     }
 }
 

@@ -38,7 +38,7 @@ impl Check for Unanswered {
                 Err(error) if error.get("code") == Some(&code::METHOD_NOT_FOUND.into()) => {
                     Some("ping is no known method")
                 }
-                // What else is wrong may be the violation of the request.
+                // Another error may be due to the request.
                 Err(_) => return,
             };
             let expected = "answer ping at once with an empty result";

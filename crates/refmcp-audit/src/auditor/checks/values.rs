@@ -10,8 +10,13 @@ use crate::auditor::conversation::Request;
 /// What a party did, and what it should do instead.
 pub(super) type Violation = (String, &'static str);
 
+/// A violation where something is broken.
+pub(super) fn violation_if(is_broken: bool, what: &str, expected: &'static str) -> Option<Violation> {
+    is_broken.then(|| (what.to_owned(), expected))
+}
+
 /// A violation where something does not hold.
-pub(super) fn unless(holds: bool, what: &str, expected: &'static str) -> Option<Violation> {
+pub(super) fn violation_unless(holds: bool, what: &str, expected: &'static str) -> Option<Violation> {
     (!holds).then(|| (what.to_owned(), expected))
 }
 
@@ -80,16 +85,18 @@ pub(super) fn block_violation(block: &Value, rules: &Rules) -> Option<Violation>
     let expected_type = "send blocks of the types that the revision has";
     match text(block, "type") {
         None => Some(("a content block without a type".to_owned(), expected_type)),
-        Some("text") => {
-            unless(text(block, "text").is_some(), "a text block without text", "put the text into text")
-        }
+        Some("text") => violation_unless(
+            text(block, "text").is_some(),
+            "a text block without text",
+            "put the text into text",
+        ),
         Some("audio") if !rules.audio => {
             Some(("an audio block, which the revision does not have".to_owned(), expected_type))
         }
         Some("resource_link") if !rules.resource_links => {
             Some(("a resource_link, which the revision does not have".to_owned(), expected_type))
         }
-        Some(kind @ ("image" | "audio")) => unless(
+        Some(kind @ ("image" | "audio")) => violation_unless(
             text(block, "data").is_some_and(is_base64) && text(block, "mimeType").is_some(),
             &format!("an {kind} block without base64 data or a mimeType"),
             "encode the bytes as base64 in data and name their mimeType",
@@ -97,7 +104,7 @@ pub(super) fn block_violation(block: &Value, rules: &Rules) -> Option<Violation>
         Some("resource") => {
             contents_violation(block.get("resource").unwrap_or(&Value::Null), "an embedded resource")
         }
-        Some("resource_link") => unless(
+        Some("resource_link") => violation_unless(
             text(block, "uri").is_some() && text(block, "name").is_some(),
             "a resource_link without a uri or a name",
             "link by uri and name",
@@ -115,7 +122,7 @@ pub(super) fn contents_violation(contents: &Value, subject: &str) -> Option<Viol
         (None, None) => {
             Some((format!("{subject} with neither text nor blob"), "send its text, or its bytes as blob"))
         }
-        (_, Some(blob)) => unless(
+        (_, Some(blob)) => violation_unless(
             is_base64(blob),
             &format!("{subject} whose blob is no base64"),
             "encode bytes as base64 with padding",

@@ -32,7 +32,7 @@ pub(crate) struct CheckOptions {
     #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = known_rule)]
     pub(crate) skip: Vec<&'static Rule>,
 
-    /// Make these probes alone, by the names that findings have.
+    /// Make these probes alone, by the names that violations have.
     #[arg(long, value_name = "PROBE", value_delimiter = ',', value_parser = PossibleValuesParser::new(probe_names()), hide_possible_values = true)]
     pub(crate) probe: Vec<String>,
 

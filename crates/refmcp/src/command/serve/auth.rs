@@ -89,7 +89,7 @@ fn builtin(options: &AuthorizationOptions, origin: &Url, resource: Url, http: &m
     settings.dpop_nonce = options.auth_dpop == DpopPolicy::Nonce;
     for word in &options.auth_faults {
         settings.faults =
-            settings.faults.and_named(word).map_err(|fault| UsageError::new(fault.to_string()))?;
+            settings.faults.and_named(word).map_err(|error| UsageError::new(error.to_string()))?;
     }
     let asked = options.auth_introspect || settings.faults.has(Fault::OpaqueTokens);
     let lines = described(&settings);
