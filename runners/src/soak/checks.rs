@@ -16,6 +16,9 @@ const MAX_P99_MS: f64 = 50.0;
 /// What stays of the memory that a crowd has used: a part of what was used before, and some MB.
 const RSS_GROWTH: (f64, f64) = (1.1, 8e6);
 
+/// The part of the most memory under load that the allocator may keep: pages of which a few bytes are in use.
+const FRAGMENTED: f64 = 0.05;
+
 /// What is held for a client that only has a connection.
 const CONNECTION_BYTES: u64 = 64 << 10;
 
@@ -101,7 +104,7 @@ impl Findings<'_> {
         let Self { before, after, loaded, ledger, .. } = self;
         let mb = |bytes: u64| bytes as f64 / 1e6;
         let most_rss = loaded.iter().map(|sample| mb(sample.rss)).fold(0.0, f64::max);
-        let settled_rss = mb(before.rss) * RSS_GROWTH.0 + RSS_GROWTH.1 / 1e6;
+        let settled_rss = mb(before.rss) * RSS_GROWTH.0 + RSS_GROWTH.1 / 1e6 + most_rss * FRAGMENTED;
         let total = ledger.total();
         let idle_ms = self.idle.0.as_secs_f64() * 1e3;
         let mut checks = vec![
