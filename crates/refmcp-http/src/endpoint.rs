@@ -28,6 +28,7 @@ use crate::ops::log::RefusalLog;
 use crate::ops::metrics::{GaugeGuard, Metrics};
 use crate::options::Options;
 use crate::refusal::{Reason, Refusal};
+use crate::request::headers::SessionHeaders;
 use crate::request::observed::ObservedRequest;
 use crate::routes::{ROUTES, Route};
 use crate::session::Sessions;
@@ -116,6 +117,7 @@ impl EndpointBuilder {
             options,
             config: Arc::new(config),
             peers: Arc::default(),
+            session_headers: SessionHeaders::default(),
             clock,
             memory: ClientMemory::new(budget),
             metrics: Metrics::default(),
@@ -136,6 +138,8 @@ pub(crate) struct EndpointState {
     pub(crate) config: Arc<EngineConfig>,
     /// Clients that were described lately.
     pub(crate) peers: Arc<PeerCache>,
+    /// Headers that sessions were opened with.
+    pub(crate) session_headers: SessionHeaders,
     pub(crate) clock: Clock,
     pub(crate) sessions: Sessions,
     pub(crate) memory: ClientMemory,

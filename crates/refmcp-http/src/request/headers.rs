@@ -1,6 +1,9 @@
 //! Headers of a request, read: `Accept`, `Content-Type`, those of MCP, and those that mirror the body.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use base64::Engine as _;
@@ -71,7 +74,7 @@ impl RequestHeaders for CallHeaders {
     fn detach(&self) {
         let mut source = self.0.lock();
         if let CallHeaderSource::Request(headers) = &*source {
-            *source = CallHeaderSource::Copied(copied(headers, CALL_BYTES));
+            *source = CallHeaderSource::Copied(Headers::from_lines(copied(headers, CALL_BYTES)));
         }
     }
 }
@@ -82,13 +85,40 @@ const SESSION_BYTES: usize = 2048;
 /// The same with a call that is not done at once.
 const CALL_BYTES: usize = 16 << 10;
 
-/// The headers to keep with a session.
-pub(crate) fn of_session(headers: &HeaderMap) -> Headers {
-    copied(headers, SESSION_BYTES)
+/// The headers to keep with sessions. Copies of one program send the same, which are kept once.
+#[derive(Default)]
+pub(crate) struct SessionHeaders {
+    /// Those of sessions that were opened lately.
+    known: Mutex<VecDeque<Arc<str>>>,
+}
+
+/// Headers of other sessions that new ones are compared with.
+const KNOWN_HEADERS: usize = 16;
+
+impl SessionHeaders {
+    /// The headers of a request that opens a session.
+    pub(crate) fn keep(&self, headers: &HeaderMap) -> Headers {
+        let lines = copied(headers, SESSION_BYTES);
+        let mut known = self.known.lock();
+        if let Some(same) = known.iter().find(|other| ***other == *lines) {
+            return Headers::from_lines(same.clone());
+        }
+        let lines: Arc<str> = lines.into();
+        known.truncate(KNOWN_HEADERS - 1);
+        known.push_front(lines.clone());
+        Headers::from_lines(lines)
+    }
+}
+
+impl fmt::Debug for SessionHeaders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Values may be secret.
+        f.write_str("SessionHeaders(..)")
+    }
 }
 
 /// So many bytes of headers, copied: those of a request keep its whole buffer alive.
-fn copied(headers: &HeaderMap, most: usize) -> Headers {
+fn copied(headers: &HeaderMap, most: usize) -> String {
     let mut text = String::new();
     for (name, value) in without_credentials(headers) {
         if text.len() + name.len() + value.len() <= most {
@@ -96,7 +126,7 @@ fn copied(headers: &HeaderMap, most: usize) -> Headers {
             text.extend([name, ":", &value, "\n"]);
         }
     }
-    Headers::from_lines(text)
+    text
 }
 
 /// What `Accept` says about these media types.
@@ -211,6 +241,21 @@ mod tests {
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
             .collect()
+    }
+
+    #[test]
+    fn sessions_with_the_same_headers_share_them() {
+        let kept = SessionHeaders::default();
+        let (one, other) = (headers(&[("user-agent", "one")]), headers(&[("user-agent", "other")]));
+        for headers in [&one, &other, &one] {
+            let shown = [("user-agent".to_owned(), headers["user-agent"].to_str().unwrap().to_owned())];
+            assert_eq!(kept.keep(headers).read(), shown);
+        }
+        assert_eq!(kept.known.lock().len(), 2);
+        for number in 0..100 {
+            kept.keep(&HeaderMap::from_iter([(header::USER_AGENT, HeaderValue::from(number))]));
+        }
+        assert_eq!(kept.known.lock().len(), KNOWN_HEADERS);
     }
 
     #[test]

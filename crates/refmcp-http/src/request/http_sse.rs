@@ -30,7 +30,7 @@ pub(crate) async fn open(
     // Without a finding: the oldest revision, whose transport this is, has no rule about `Accept`.
     headers::check_accepts_events(&head.headers, endpoint.options.require_accept)?;
     let counted = endpoint.acquire_stream()?;
-    let mut connection = caller.connection(headers::of_session(&head.headers));
+    let mut connection = caller.connection(endpoint.session_headers.keep(&head.headers));
     connection.transport = "http+sse";
     connection.memory = Some(endpoint.memory.session(&caller));
     let driver = endpoint.open_driver(&caller.observed, connection);

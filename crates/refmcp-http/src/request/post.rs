@@ -291,7 +291,7 @@ fn initialize(
     incoming: &Incoming<'_>,
 ) -> Result<Step, Refusal> {
     scopes::check(endpoint, caller, head, None, incoming)?;
-    let connection = caller.connection(headers::of_session(&head.headers));
+    let connection = caller.connection(endpoint.session_headers.keep(&head.headers));
     let memory = Some(endpoint.memory.session(caller));
     let driver = endpoint.open_driver(&caller.observed, Connection { memory, ..connection });
     let received = driver.exchange(&caller.observed, usize::MAX, |engine, now, exchange| {

@@ -53,7 +53,7 @@ pub(crate) fn upgrade(
     let counted = endpoint.metrics.sockets.enter(endpoint.options.max_connections).ok_or_else(full)?;
     let memory = caller.memory.open(SOCKET_BYTES).map_err(Refusal::no_memory)?;
     endpoint.check_running()?;
-    let mut connection = caller.connection(headers::of_session(&head.headers));
+    let mut connection = caller.connection(endpoint.session_headers.keep(&head.headers));
     connection.transport = "websocket";
     connection.observed = caller.observed.open("websocket");
     // One token for all messages.

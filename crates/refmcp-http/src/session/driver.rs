@@ -11,7 +11,8 @@ use refmcp_server::backplane::{
     AttachOutcome, Backplane, OpenStreamOutcome, PostKey, ReadFrom, SessionId, StreamKey, StreamNumber,
     StreamReader, Unavailable, WriterEpoch,
 };
-use refmcp_server::transport::{EngineDriver, MemoryAccount, Observed};
+use refmcp_server::transport::memory_budget::NoMemory;
+use refmcp_server::transport::{EngineDriver, MemoryAccount, MemoryReservation, Observed};
 use refmcp_server::{Connection, SessionParts, SessionService, Timestamp};
 
 use crate::refusal::{Reason, Refusal};
@@ -266,6 +267,16 @@ impl SessionDriver {
     /// What the session may hold in memory.
     pub(super) fn memory(&self) -> MemoryAccount {
         self.0.service().session().memory()
+    }
+
+    /// Keeps what is reserved in that account for the session itself.
+    pub(super) fn keep_memory(&self, reserved: MemoryReservation) {
+        self.streams(|streams| streams.keep_memory(reserved));
+    }
+
+    /// Reserves so many bytes for the session itself from now on.
+    pub(super) fn resize_memory(&self, bytes: usize) -> Result<(), NoMemory> {
+        self.streams(|streams| streams.resize_memory(bytes))
     }
 
     /// Frees memory that is not needed while the session is silent.

@@ -23,7 +23,6 @@ use parking_lot::{Mutex, RwLock};
 use refmcp_proto::http::{WrongVersion, check_session_version, no_session};
 use refmcp_proto::revision::{Resumption, Rules};
 use refmcp_server::backplane::{Backplane, CreateOutcome, NewSession, SessionId, StreamNumber, WriterEpoch};
-use refmcp_server::transport::MemoryReservation;
 use refmcp_server::transport::clock::Clock;
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +32,7 @@ use crate::options::Options;
 use crate::refusal::{Reason, Refusal};
 use crate::request::headers;
 use crate::session::driver::SessionDriver;
-use crate::session::quotas::{NoRoom, SessionQuotas, SessionUse};
+use crate::session::quotas::{ClientKey, NoRoom, SessionQuota, SessionQuotas, SessionUse};
 use crate::session::shared::{SharedSession, StoredFacts};
 use crate::stream::response_stream::drive;
 
@@ -41,8 +40,6 @@ use crate::stream::response_stream::drive;
 pub(crate) struct HttpSession {
     pub(crate) id: SessionId,
     transport: SessionTransport,
-    /// The principal that it belongs to, where access tokens are required.
-    principal: Option<Arc<str>>,
     pub(crate) driver: SessionDriver,
     /// The rules of its revision; none where `initialize` comes later.
     rules: Option<&'static Rules>,
@@ -52,13 +49,22 @@ pub(crate) struct HttpSession {
     reported: AtomicU64,
     /// What this replica shares with others, where there are any.
     shared: Option<Arc<SharedSession>>,
-    memory: Mutex<MemoryReservation>,
+    /// The client that it belongs to and counts for.
+    quota: SessionQuota,
 }
 
 impl HttpSession {
     /// Reserves memory for a client that says so much of itself, where `initialize` comes once the session is open.
     pub(crate) fn reserve_client(&self, client_bytes: usize) -> Result<(), Refusal> {
-        self.memory.lock().try_resize(session_bytes(client_bytes)).map_err(Refusal::no_memory)
+        self.driver.resize_memory(session_bytes(client_bytes)).map_err(Refusal::no_memory)
+    }
+
+    /// The use of the session.
+    fn last_use(&self) -> SessionUse {
+        match self.driver.is_in_use() {
+            true => SessionUse::Busy,
+            false => SessionUse::Idle(self.used.load(Ordering::Relaxed)),
+        }
     }
 
     /// Looks after the call of another replica whose stream is resumed here.
@@ -66,6 +72,12 @@ impl HttpSession {
         if let Some(shared) = &self.shared {
             shared.look_after_stream(stream);
         }
+    }
+}
+
+impl AsRef<SessionQuota> for HttpSession {
+    fn as_ref(&self) -> &SessionQuota {
+        &self.quota
     }
 }
 
@@ -101,7 +113,7 @@ pub(crate) struct Sessions {
     pub(crate) is_shared: bool,
     open: RwLock<HashMap<SessionId, Arc<HttpSession>>>,
     /// How many there are of each client, those that are being opened included. Its lock is taken before the others.
-    quotas: Mutex<SessionQuotas>,
+    quotas: Mutex<SessionQuotas<HttpSession>>,
     /// Shared sessions by their topics.
     topics: RwLock<HashMap<Arc<str>, SessionId>>,
 }
@@ -116,16 +128,6 @@ impl Sessions {
         let (open, topics, session_timeout) = (RwLock::default(), RwLock::default(), options.session_timeout);
         let quotas = SessionQuotas::new(options.max_sessions, options.sessions_per_client());
         Self { clock, session_timeout, backplane, is_shared, open, quotas: Mutex::new(quotas), topics }
-    }
-
-    /// The use of a session; one that is being opened is busy.
-    fn last_use(&self, id: &SessionId) -> SessionUse {
-        match self.get(id) {
-            Some(session) if !session.driver.is_in_use() => {
-                SessionUse::Idle(session.used.load(Ordering::Relaxed))
-            }
-            _ => SessionUse::Busy,
-        }
     }
 
     fn get(&self, id: &SessionId) -> Option<Arc<HttpSession>> {
@@ -145,7 +147,7 @@ impl Sessions {
         caller: &Caller,
     ) -> Result<Arc<HttpSession>, Refusal> {
         let matches = |session: &&Arc<HttpSession>| {
-            session.transport == transport && session.principal.as_ref() == caller.principal()
+            session.transport == transport && session.quota.client.principal() == caller.principal()
         };
         let Some(session) = self.open.read().get(id).filter(matches).cloned() else {
             return Err(Refusal::unknown_session("there is no such session"));
@@ -204,7 +206,7 @@ impl Sessions {
             self.topics.write().remove(&shared.topic);
         }
         drop(open);
-        self.quotas.lock().close(id);
+        self.quotas.lock().close(id, &session);
         session.driver.end();
         Some(session)
     }
@@ -278,27 +280,29 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The place of a session among those that may be open. It is given up if the session is not open by then.
+/// The place of a session among those that may be open. It is given back if no session is opened in it.
 struct SessionPlace<'a> {
     sessions: &'a Sessions,
-    id: SessionId,
+    /// The client that it counts for.
+    client: Arc<ClientKey>,
+    /// A session was opened in it.
+    filled: bool,
 }
 
 impl Drop for SessionPlace<'_> {
     fn drop(&mut self) {
-        if self.sessions.get(&self.id).is_none() {
-            self.sessions.quotas.lock().close(&self.id);
+        if !self.filled {
+            self.sessions.quotas.lock().give_back(&self.client);
         }
     }
 }
 
 impl EndpointState {
     /// Takes a place for a session, where all are taken that of a session which is idle.
-    fn take_place(&self, caller: &Caller, id: &SessionId) -> Result<SessionPlace<'_>, Refusal> {
+    fn take_place(&self, caller: &Caller) -> Result<SessionPlace<'_>, Refusal> {
         let (sessions, now) = (&self.sessions, self.clock.now().as_millis());
-        let taken =
-            sessions.quotas.lock().open(&caller.client_key(), id, now, |other| sessions.last_use(other));
-        let evicted = taken.map_err(|why| match why {
+        let taken = sessions.quotas.lock().take_place(&caller.client_key(), now, HttpSession::last_use);
+        let (client, evicted) = taken.map_err(|why| match why {
             NoRoom::Total => too_many_sessions(),
             NoRoom::Client => {
                 let why = "too many sessions of this client are open, and none of them is idle";
@@ -309,12 +313,12 @@ impl EndpointState {
             self.evicted(caller.client);
             if sessions.is_shared {
                 // It may be in use elsewhere, or come back.
-                sessions.drop_local(&evicted);
+                sessions.drop_local(&evicted.id);
             } else {
-                sessions.close(&evicted, "another session needed its place");
+                sessions.close(&evicted.id, "another session needed its place");
             }
         }
-        Ok(SessionPlace { sessions, id: id.clone() })
+        Ok(SessionPlace { sessions, client, filled: false })
     }
 
     /// Opens a session, unless there are too many. `client_bytes` is the length of what the client says of itself.
@@ -327,7 +331,7 @@ impl EndpointState {
     ) -> Result<Arc<HttpSession>, Refusal> {
         self.check_running()?;
         let id = SessionId::new(random_text()?);
-        let _place = self.take_place(caller, &id)?;
+        let place = self.take_place(caller)?;
         let memory = driver.memory().open(session_bytes(client_bytes)).map_err(Refusal::no_memory)?;
         let (backplane, is_shared) = (&self.sessions.backplane, self.sessions.is_shared);
         let rules = driver.session_rules();
@@ -361,22 +365,23 @@ impl EndpointState {
             }
         }
         self.metrics.sessions_opened.fetch_add(1, Ordering::Relaxed);
-        Ok(self.add_session(id, transport, caller, driver, shared, memory))
+        driver.keep_memory(memory);
+        Ok(self.add_session(id, transport, place, driver, shared))
     }
 
-    /// Adds a session that has its place. One that is there already stays.
+    /// Adds a session in its place. One that is there already stays.
     fn add_session(
         &self,
         id: SessionId,
         transport: SessionTransport,
-        caller: &Caller,
+        mut place: SessionPlace<'_>,
         driver: SessionDriver,
         shared: Option<Arc<SharedSession>>,
-        memory: MemoryReservation,
     ) -> Arc<HttpSession> {
         driver.observed().set_session(id.reveal());
         driver.observed().negotiated(|| driver.session_rules().map(|rules| rules.revision));
         let now = self.clock.now().as_millis();
+        let mut quotas = self.sessions.quotas.lock();
         let mut open = self.sessions.open.write();
         if let Some(session) = open.get(&id) {
             return session.clone();
@@ -388,14 +393,15 @@ impl EndpointState {
         let session = Arc::new(HttpSession {
             id: id.clone(),
             transport,
-            principal: caller.principal().cloned(),
             rules: driver.session_rules(),
             driver,
             used: AtomicU64::new(now),
             reported: AtomicU64::new(now),
             shared,
-            memory: Mutex::new(memory),
+            quota: SessionQuota::new(place.client.clone(), now),
         });
+        quotas.open(&id, &session);
+        place.filled = true;
         open.insert(id, session.clone());
         session
     }

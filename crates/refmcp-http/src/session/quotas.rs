@@ -1,11 +1,13 @@
 //! Quotas of sessions: how many are open in all and of each client, and which one ends when a new one finds no room.
 //!
 //! Requests only store the time in their session. So the order of sessions by their last use is not exact, and is put right where
-//! it is looked at: a few sessions for each one that is opened.
+//! it is looked at: a few sessions for each one that is opened. There are many sessions, so what is counted of one stands in the
+//! session itself.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::HashMap;
 use refmcp_server::backplane::SessionId;
@@ -22,6 +24,34 @@ pub(crate) enum ClientKey {
     Network(IpAddr),
     /// Any client without both. They are not limited one by one.
     Unknown,
+}
+
+impl ClientKey {
+    /// The principal, of a client that has one.
+    pub(crate) fn principal(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Principal(principal) => Some(principal),
+            Self::Network(_) | Self::Unknown => None,
+        }
+    }
+}
+
+/// What quotas keep in a session.
+#[derive(Debug)]
+pub(crate) struct SessionQuota {
+    pub(crate) client: Arc<ClientKey>,
+    /// The time under which it stands among the sessions of its client; changed by the quotas alone.
+    seen: AtomicU64,
+}
+
+impl SessionQuota {
+    pub(crate) fn new(client: Arc<ClientKey>, now: u64) -> Self {
+        Self { client, seen: AtomicU64::new(now) }
+    }
+
+    fn seen(&self) -> u64 {
+        self.seen.load(Ordering::Relaxed)
+    }
 }
 
 /// The use of a session, in milliseconds of the clock.
@@ -42,69 +72,90 @@ pub(crate) enum NoRoom {
     Total,
 }
 
-/// The open sessions of each client.
+/// The sessions of each client.
 #[derive(Debug)]
-pub(crate) struct SessionQuotas {
+pub(crate) struct SessionQuotas<T> {
     most: usize,
     most_of_client: usize,
-    /// The client of each session, and the time under which it stands in `clients`.
-    sessions: HashMap<SessionId, (ClientKey, u64)>,
-    /// The sessions of each client by the time of their last use that is known.
-    clients: HashMap<ClientKey, BTreeSet<(u64, SessionId)>>,
+    total: usize,
+    clients: HashMap<Arc<ClientKey>, ClientSessions<T>>,
     /// Clients by the number of their sessions.
-    by_count: BTreeSet<(usize, ClientKey)>,
+    by_count: BTreeSet<(usize, Arc<ClientKey>)>,
 }
 
-impl SessionQuotas {
+/// The sessions of one client.
+#[derive(Debug)]
+struct ClientSessions<T> {
+    /// How many are being opened. They end for no other.
+    opening: usize,
+    /// Those that are open, by the time of their last use that is known.
+    open: BTreeMap<(u64, SessionId), Arc<T>>,
+}
+
+impl<T> ClientSessions<T> {
+    fn len(&self) -> usize {
+        self.opening + self.open.len()
+    }
+}
+
+impl<T: AsRef<SessionQuota>> SessionQuotas<T> {
     pub(crate) fn new(most: usize, most_of_client: usize) -> Self {
-        let (sessions, clients, by_count) = (HashMap::default(), HashMap::default(), BTreeSet::new());
-        Self { most, most_of_client, sessions, clients, by_count }
+        Self { most, most_of_client, total: 0, clients: HashMap::default(), by_count: BTreeSet::new() }
     }
 
-    /// Counts a new session. Where there is no room, the longest unused session that is idle is not counted any more and has to
-    /// end: one of the same client if that has too many, else one of the client with the most sessions.
-    pub(crate) fn open(
+    /// Takes a place for a new session; gives the key that its [`SessionQuota`] has. Where there is no room, the longest unused
+    /// session that is idle is not counted any more and has to end: one of the same client if that has too many, else one of
+    /// the client with the most sessions.
+    pub(crate) fn take_place(
         &mut self,
         client: &ClientKey,
-        id: &SessionId,
         now: u64,
-        look: impl FnMut(&SessionId) -> SessionUse,
-    ) -> Result<Option<SessionId>, NoRoom> {
-        if self.sessions.contains_key(id) {
-            return Ok(None);
-        }
+        look: impl FnMut(&T) -> SessionUse,
+    ) -> Result<(Arc<ClientKey>, Option<Arc<T>>), NoRoom> {
         let evicted = match self.full(client) {
             None => None,
-            Some((loser, why)) => Some(self.longest_unused(&loser, now, look).ok_or(why)?),
+            Some((loser, why)) => {
+                let (id, session) = self.longest_unused(&loser, now, look).ok_or(why)?;
+                self.close(&id, &session);
+                Some(session)
+            }
         };
-        if let Some(evicted) = &evicted {
-            self.close(evicted);
-        }
-        self.insert(client.clone(), id.clone(), now);
-        Ok(evicted)
+        let known = self.clients.get_key_value(client).map(|(client, _)| client.clone());
+        let client = known.unwrap_or_else(|| Arc::new(client.clone()));
+        self.change(&client, |sessions| sessions.opening += 1);
+        Ok((client, evicted))
+    }
+
+    /// Gives back a place that no session was opened in.
+    pub(crate) fn give_back(&mut self, client: &Arc<ClientKey>) {
+        self.change(client, |sessions| sessions.opening -= 1);
+    }
+
+    /// Counts a session that is open now, in its place.
+    pub(crate) fn open(&mut self, id: &SessionId, session: &Arc<T>) {
+        let quota = T::as_ref(session);
+        self.change(&quota.client, |sessions| {
+            sessions.opening -= 1;
+            sessions.open.insert((quota.seen(), id.clone()), session.clone());
+        });
     }
 
     /// Counts a session no more.
-    pub(crate) fn close(&mut self, id: &SessionId) {
-        let Some((client, seen)) = self.sessions.remove(id) else { return };
-        let sessions = self.clients.entry(client.clone()).or_default();
-        let before = sessions.len();
-        sessions.remove(&(seen, id.clone()));
-        let after = sessions.len();
-        if after == 0 {
-            self.clients.remove(&client);
-        }
-        self.recount(client, before, after);
+    pub(crate) fn close(&mut self, id: &SessionId, session: &T) {
+        let quota = session.as_ref();
+        self.change(&quota.client, |sessions| {
+            sessions.open.remove(&(quota.seen(), id.clone()));
+        });
     }
 
     /// The client that has to end a session before this one can open another, and why.
     fn full(&self, client: &ClientKey) -> Option<(ClientKey, NoRoom)> {
-        let own = self.clients.get(client).map_or(0, BTreeSet::len);
+        let own = self.clients.get(client).map_or(0, ClientSessions::len);
         if own >= self.most_of_client && *client != ClientKey::Unknown {
             return Some((client.clone(), NoRoom::Client));
         }
         let largest = || self.by_count.last().map_or(client, |(_, largest)| largest);
-        (self.sessions.len() >= self.most).then(|| (largest().clone(), NoRoom::Total))
+        (self.total >= self.most).then(|| (largest().clone(), NoRoom::Total))
     }
 
     /// The session of a client that is idle for the longest time, as far as it is looked for.
@@ -112,49 +163,45 @@ impl SessionQuotas {
         &mut self,
         client: &ClientKey,
         now: u64,
-        mut look: impl FnMut(&SessionId) -> SessionUse,
-    ) -> Option<SessionId> {
-        let mut best: Option<(u64, SessionId)> = None;
+        mut look: impl FnMut(&T) -> SessionUse,
+    ) -> Option<(SessionId, Arc<T>)> {
+        let sessions = &mut self.clients.get_mut(client)?.open;
+        let mut best: Option<(u64, SessionId, Arc<T>)> = None;
         for _ in 0..MAX_LOOKS {
-            let (seen, id) = self.clients.get(client)?.first()?.clone();
-            let last_use = look(&id);
-            match last_use {
-                SessionUse::Idle(since) if since <= seen => return Some(id),
-                SessionUse::Idle(since) => {
-                    if best.as_ref().is_none_or(|(least, _)| since < *least) {
-                        best = Some((since, id.clone()));
-                    }
-                    self.set_seen(client, &id, seen, since);
+            let ((seen, id), session) = sessions.pop_first()?;
+            let since = match look(&session) {
+                SessionUse::Idle(since) if since <= seen => {
+                    sessions.insert((seen, id.clone()), session.clone());
+                    return Some((id, session));
                 }
-                SessionUse::Busy => self.set_seen(client, &id, seen, now),
-            }
+                SessionUse::Idle(since) => {
+                    if best.as_ref().is_none_or(|(least, ..)| since < *least) {
+                        best = Some((since, id.clone(), session.clone()));
+                    }
+                    since
+                }
+                SessionUse::Busy => now,
+            };
+            T::as_ref(&session).seen.store(since, Ordering::Relaxed);
+            sessions.insert((since, id), session);
         }
-        best.map(|(_, id)| id)
+        best.map(|(_, id, session)| (id, session))
     }
 
-    fn set_seen(&mut self, client: &ClientKey, id: &SessionId, before: u64, after: u64) {
-        if let Some(sessions) = self.clients.get_mut(client) {
-            sessions.remove(&(before, id.clone()));
-            sessions.insert((after, id.clone()));
-        }
-        if let Some((_, seen)) = self.sessions.get_mut(id) {
-            *seen = after;
-        }
-    }
-
-    fn insert(&mut self, client: ClientKey, id: SessionId, now: u64) {
-        let sessions = self.clients.entry(client.clone()).or_default();
+    /// Changes the sessions of a client, and what is counted of them.
+    fn change(&mut self, client: &Arc<ClientKey>, act: impl FnOnce(&mut ClientSessions<T>)) {
+        let new = || ClientSessions { opening: 0, open: BTreeMap::new() };
+        let sessions = self.clients.entry(client.clone()).or_insert_with(new);
         let before = sessions.len();
-        sessions.insert((now, id.clone()));
+        act(sessions);
         let after = sessions.len();
-        self.sessions.insert(id, (client.clone(), now));
-        self.recount(client, before, after);
-    }
-
-    fn recount(&mut self, client: ClientKey, before: usize, after: usize) {
+        if after == 0 {
+            self.clients.remove(client);
+        }
+        self.total = self.total - before + after;
         self.by_count.remove(&(before, client.clone()));
         if after > 0 {
-            self.by_count.insert((after, client));
+            self.by_count.insert((after, client.clone()));
         }
     }
 }
@@ -163,24 +210,42 @@ impl SessionQuotas {
 mod tests {
     use super::*;
 
+    #[derive(Debug)]
+    struct Named(SessionId, SessionQuota);
+
+    impl AsRef<SessionQuota> for Named {
+        fn as_ref(&self) -> &SessionQuota {
+            &self.1
+        }
+    }
+
     fn client(name: &str) -> ClientKey {
         ClientKey::Principal(name.into())
     }
 
-    fn id(text: impl Into<Arc<str>>) -> SessionId {
-        SessionId::new(text)
+    /// Opens a session while others are used as this says; gives it and the name of the one that has to end.
+    fn open_as(
+        quotas: &mut SessionQuotas<Named>,
+        client: &ClientKey,
+        name: &str,
+        now: u64,
+        look: impl Fn(&str) -> SessionUse,
+    ) -> Result<(Arc<Named>, Option<String>), NoRoom> {
+        let (client, evicted) = quotas.take_place(client, now, |session| look(session.0.reveal()))?;
+        let session = Arc::new(Named(SessionId::new(name), SessionQuota::new(client, now)));
+        quotas.open(&session.0, &session);
+        Ok((session, evicted.map(|evicted| evicted.0.reveal().to_owned())))
     }
 
-    /// Opens a session while others are used as this says.
+    /// The same of a client with a principal.
     fn open(
-        quotas: &mut SessionQuotas,
+        quotas: &mut SessionQuotas<Named>,
         of: &str,
         name: &str,
         now: u64,
         look: impl Fn(&str) -> SessionUse,
     ) -> Result<Option<String>, NoRoom> {
-        let evicted = quotas.open(&client(of), &id(name), now, |id| look(id.reveal()));
-        evicted.map(|evicted| evicted.map(|id| id.reveal().to_owned()))
+        open_as(quotas, &client(of), name, now, look).map(|(_, evicted)| evicted)
     }
 
     fn unused(_: &str) -> SessionUse {
@@ -191,7 +256,8 @@ mod tests {
     fn a_client_at_its_limit_loses_its_own_longest_unused_session() {
         let mut quotas = SessionQuotas::new(10, 2);
         assert_eq!(open(&mut quotas, "bob", "b1", 0, unused), Ok(None));
-        assert_eq!(open(&mut quotas, "ann", "a1", 1, unused), Ok(None));
+        let (first, evicted) = open_as(&mut quotas, &client("ann"), "a1", 1, unused).unwrap();
+        assert_eq!(evicted, None);
         assert_eq!(open(&mut quotas, "ann", "a2", 2, unused), Ok(None));
         // The first was used after the second.
         let look = |name: &str| SessionUse::Idle(if name == "a1" { 9 } else { 2 });
@@ -201,7 +267,7 @@ mod tests {
         assert_eq!(open(&mut quotas, "ann", "a4", 12, look), Ok(Some("a3".to_owned())));
         assert_eq!(open(&mut quotas, "ann", "a5", 13, |_| SessionUse::Busy), Err(NoRoom::Client));
         assert_eq!(open(&mut quotas, "bob", "b2", 14, unused), Ok(None), "another client has room");
-        quotas.close(&id("a1"));
+        quotas.close(&first.0, &first);
         assert_eq!(open(&mut quotas, "ann", "a6", 15, |_| SessionUse::Busy), Ok(None), "there is room again");
     }
 
@@ -214,8 +280,7 @@ mod tests {
         assert_eq!(open(&mut quotas, "cat", "c1", 4, unused), Ok(Some("a1".to_owned())));
         let busy = |name: &str| if name.starts_with('a') { SessionUse::Busy } else { SessionUse::Idle(0) };
         assert_eq!(open(&mut quotas, "cat", "c2", 5, busy), Err(NoRoom::Total), "no other loses one");
-        assert_eq!(open(&mut quotas, "bob", "b1", 6, busy), Ok(None), "it is counted already");
-        assert_eq!(quotas.sessions.len(), 4);
+        assert_eq!(quotas.total, 4);
     }
 
     #[test]
@@ -228,10 +293,10 @@ mod tests {
     fn clients_that_are_unknown_share_the_total_alone() {
         let mut quotas = SessionQuotas::new(3, 1);
         for name in ["1", "2", "3"] {
-            assert_eq!(quotas.open(&ClientKey::Unknown, &id(name), 0, |_| SessionUse::Busy), Ok(None));
+            open_as(&mut quotas, &ClientKey::Unknown, name, 0, |_| SessionUse::Busy).unwrap();
         }
-        let full = quotas.open(&ClientKey::Unknown, &id("4"), 0, |_| SessionUse::Busy);
-        assert_eq!(full, Err(NoRoom::Total));
+        let full = open_as(&mut quotas, &ClientKey::Unknown, "4", 0, |_| SessionUse::Busy);
+        assert_eq!(full.err(), Some(NoRoom::Total));
     }
 
     #[test]
@@ -243,11 +308,11 @@ mod tests {
         // All were used since, or are busy.
         for last_use in [SessionUse::Idle(7), SessionUse::Busy] {
             let mut looks = 0;
-            let opened = quotas.open(&client("ann"), &id(format!("{last_use:?}")), 10, |_| {
+            let place = quotas.take_place(&client("ann"), 10, |_| {
                 looks += 1;
                 last_use
             });
-            assert_eq!(opened.is_ok(), last_use != SessionUse::Busy);
+            assert_eq!(place.is_ok(), last_use != SessionUse::Busy);
             assert!(looks <= MAX_LOOKS, "{looks}");
         }
         // Others are looked at the next time, so the only idle one is found.
@@ -257,14 +322,25 @@ mod tests {
     }
 
     #[test]
+    fn a_session_that_is_being_opened_has_a_place_and_is_not_ended() {
+        let mut quotas = SessionQuotas::<Named>::new(10, 2);
+        let (place, _) = quotas.take_place(&client("ann"), 0, |_| SessionUse::Idle(0)).unwrap();
+        assert_eq!(open(&mut quotas, "ann", "a1", 1, unused), Ok(None));
+        assert_eq!(open(&mut quotas, "ann", "a2", 2, unused), Ok(Some("a1".to_owned())));
+        quotas.give_back(&place);
+        assert_eq!(open(&mut quotas, "ann", "a3", 3, unused), Ok(None), "there is room again");
+    }
+
+    #[test]
     fn closing_leaves_nothing() {
         let mut quotas = SessionQuotas::new(10, 10);
-        for name in ["1", "2"] {
-            open(&mut quotas, "ann", name, 3, unused).unwrap();
+        let sessions =
+            ["1", "2"].map(|name| open_as(&mut quotas, &client("ann"), name, 3, unused).unwrap().0);
+        let (place, _) = quotas.take_place(&client("ann"), 4, |_| SessionUse::Busy).unwrap();
+        quotas.give_back(&place);
+        for session in sessions.iter().chain(&sessions) {
+            quotas.close(&session.0, session);
         }
-        for name in ["1", "2", "2", "unknown"] {
-            quotas.close(&id(name));
-        }
-        assert!(quotas.sessions.is_empty() && quotas.clients.is_empty() && quotas.by_count.is_empty());
+        assert!(quotas.total == 0 && quotas.clients.is_empty() && quotas.by_count.is_empty());
     }
 }

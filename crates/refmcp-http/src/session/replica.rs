@@ -87,7 +87,7 @@ impl EndpointState {
         headers: &HeaderMap,
     ) -> Result<Option<Arc<HttpSession>>, Refusal> {
         self.check_running()?;
-        let _place = self.take_place(caller, &id)?;
+        let place = self.take_place(caller)?;
         let account = self.memory.session(caller);
         let memory = account.open(session_bytes(record.facts.len())).map_err(Refusal::no_memory)?;
         let backplane = &self.sessions.backplane;
@@ -105,7 +105,7 @@ impl EndpointState {
                 UpdateOutcome::TooLarge | UpdateOutcome::Full => return Err(too_many_sessions()),
             }
         };
-        let mut connection = caller.connection(headers::of_session(headers));
+        let mut connection = caller.connection(self.session_headers.keep(headers));
         if transport == SessionTransport::HttpSse {
             connection.transport = "http+sse";
         }
@@ -120,7 +120,8 @@ impl EndpointState {
         let writer = WriterEpoch(epoch);
         let shared = SharedSession::new(backplane.clone(), id.clone(), &driver, writer, version, stored);
         driver.keep_log(backplane.clone(), id.clone(), writer);
-        Ok(Some(self.add_session(id, transport, caller, driver, Some(shared), memory)))
+        driver.keep_memory(memory);
+        Ok(Some(self.add_session(id, transport, place, driver, Some(shared))))
     }
 
     /// Tells all replicas of a change; they notify their clients.

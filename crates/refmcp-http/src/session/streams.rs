@@ -8,6 +8,7 @@ use refmcp_proto::engine::{
 };
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_server::backplane::{PostKey, ReaderToken, StreamNumber};
+use refmcp_server::transport::memory_budget::NoMemory;
 use refmcp_server::transport::{MemoryAccount, MemoryReservation, Outbox};
 use tokio_util::sync::DropGuard;
 
@@ -20,8 +21,10 @@ pub(crate) struct Streams {
     /// The number of the session, for logs.
     session: u64,
     max_bytes: usize,
-    /// For responses to batches that are not complete; its account is that of the session.
-    batches: MemoryReservation,
+    /// For the session itself and responses to batches that are not complete; its account is that of the session.
+    reserved: MemoryReservation,
+    /// Bytes of it for the session itself.
+    session_bytes: usize,
     last_exchange: u64,
     /// Exchanges whose messages are being received, with what has come back so far.
     receiving: Vec<(ExchangeId, Option<Received>)>,
@@ -62,7 +65,8 @@ impl Streams {
         Self {
             session,
             max_bytes,
-            batches: memory.reservation(),
+            reserved: memory.reservation(),
+            session_bytes: 0,
             last_exchange: GET_STREAM.0,
             receiving: Vec::new(),
             open: BTreeMap::new(),
@@ -73,6 +77,19 @@ impl Streams {
             readers: 0,
             winding_down: false,
         }
+    }
+
+    /// Keeps what is reserved for the session itself.
+    pub(super) fn keep_memory(&mut self, reserved: MemoryReservation) {
+        self.session_bytes = reserved.bytes();
+        self.reserved = reserved;
+    }
+
+    /// Reserves so many bytes for the session itself from now on.
+    pub(super) fn resize_memory(&mut self, bytes: usize) -> Result<(), NoMemory> {
+        self.reserved.try_resize(self.reserved.bytes() - self.session_bytes + bytes)?;
+        self.session_bytes = bytes;
+        Ok(())
     }
 
     /// Shares the session with other replicas.
@@ -108,7 +125,7 @@ impl Streams {
     pub(crate) fn resume_exchange(&mut self, number: StreamNumber, last: u64) -> ExchangeId {
         self.last_exchange += 1;
         let exchange = ExchangeId(self.last_exchange);
-        let stream = ResponseStream::new(exchange, self.max_bytes, self.batches.account());
+        let stream = ResponseStream::new(exchange, self.max_bytes, self.reserved.account());
         if let Some(log) = &self.log {
             stream.attach_log(log.clone(), number, last);
         }
@@ -123,7 +140,7 @@ impl Streams {
             Some(Received::Stream(stream)) if !stream.has_ended() => self.open(exchange, stream),
             Some(received) => received,
             None => {
-                self.open(exchange, ResponseStream::new(exchange, self.max_bytes, self.batches.account()))
+                self.open(exchange, ResponseStream::new(exchange, self.max_bytes, self.reserved.account()))
             }
         }
     }
@@ -139,7 +156,7 @@ impl Streams {
         else {
             return self.open.get(&exchange).cloned();
         };
-        let new = || Received::Stream(ResponseStream::new(exchange, self.max_bytes, self.batches.account()));
+        let new = || Received::Stream(ResponseStream::new(exchange, self.max_bytes, self.reserved.account()));
         match received.get_or_insert_with(new) {
             Received::Stream(stream) => Some(stream.clone()),
             Received::Response(_) => None,
@@ -154,7 +171,7 @@ impl Streams {
     /// The stream of messages that belong to no request.
     pub(crate) fn get_stream(&mut self) -> &Arc<ResponseStream> {
         self.get_stream.get_or_insert_with(|| {
-            let stream = ResponseStream::new(GET_STREAM, self.max_bytes, self.batches.account());
+            let stream = ResponseStream::new(GET_STREAM, self.max_bytes, self.reserved.account());
             if let Some(log) = &self.log {
                 stream.attach_log(log.clone(), StreamNumber::GET, 0);
             }
@@ -244,8 +261,9 @@ impl Outbox for Streams {
     }
 
     fn step_done(&mut self, engine: &mut ServerEngine) {
-        if engine.batch_bytes() != self.batches.bytes()
-            && let Err(error) = self.batches.try_resize(engine.batch_bytes())
+        let bytes = self.session_bytes + engine.batch_bytes();
+        if bytes != self.reserved.bytes()
+            && let Err(error) = self.reserved.try_resize(bytes)
         {
             engine.refuse_batch_responses(&RpcError::internal(error.to_string()));
         }
