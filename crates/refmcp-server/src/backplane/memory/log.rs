@@ -23,6 +23,7 @@ const BATCH: usize = 256;
 const BATCH_BYTES: usize = 64 << 10;
 
 /// A stream.
+#[derive(Default)]
 pub(super) struct Log {
     pub(super) request: Option<RequestId>,
     pub(super) writer: WriterEpoch,
@@ -75,19 +76,7 @@ pub(super) fn id_bytes(id: &RequestId) -> usize {
 
 impl Log {
     pub(super) fn new(request: Option<RequestId>, writer: WriterEpoch) -> Self {
-        Self {
-            request,
-            writer,
-            gone: 0,
-            events: VecDeque::new(),
-            bytes: 0,
-            end: None,
-            read: 0,
-            reader: 0,
-            away: false,
-            posted: BTreeMap::new(),
-            changed: Arc::new(Notify::new()),
-        }
+        Self { request, writer, ..Self::default() }
     }
 
     /// The number of the last event.

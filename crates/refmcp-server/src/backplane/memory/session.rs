@@ -36,7 +36,6 @@ pub(super) struct Session {
     closed: bool,
     /// Made with the first stream: most sessions never have one.
     streams: Option<Box<Streams>>,
-    next: u64,
     /// Responses to server requests.
     pub(super) responses: Slots,
     /// Detached calls.
@@ -44,6 +43,7 @@ pub(super) struct Session {
 }
 
 /// The streams of a session.
+#[derive(Default)]
 struct Streams {
     /// The GET stream, which costs nothing extra: every session has paid for it.
     get: Log,
@@ -52,13 +52,8 @@ struct Streams {
     /// The streams that have ended, in that order.
     ended: VecDeque<StreamNumber>,
     tombstones: BTreeMap<StreamNumber, Option<RequestId>>,
-}
-
-impl Default for Streams {
-    fn default() -> Self {
-        let get = Log::new(None, WriterEpoch::default());
-        Self { get, logs: HashMap::default(), ended: VecDeque::new(), tombstones: BTreeMap::new() }
-    }
+    /// The streams of requests that were opened so far; their numbers count from 1.
+    opened: u64,
 }
 
 impl Streams {
@@ -106,7 +101,6 @@ impl Session {
             waiters: 0,
             closed: false,
             streams: None,
-            next: StreamNumber::GET.0 + 1,
             responses: Slots::default(),
             parked: Slots::default(),
         }
@@ -202,10 +196,10 @@ impl Session {
             return Ok(OpenStreamOutcome::Full);
         }
         self.take(log::cost(request))?;
-        let number = StreamNumber(self.next);
-        self.next += 1;
-        let log = Box::new(Log::new(request.cloned(), writer));
-        self.streams.get_or_insert_default().logs.insert(number, log);
+        let streams = self.streams.get_or_insert_default();
+        streams.opened += 1;
+        let number = StreamNumber(streams.opened);
+        streams.logs.insert(number, Box::new(Log::new(request.cloned(), writer)));
         Ok(OpenStreamOutcome::Opened(number))
     }
 
@@ -283,21 +277,25 @@ impl Session {
         if number == StreamNumber::GET {
             return self.get_stream().attach(from);
         }
+        let opened = self.opened_streams();
         match log_mut(&mut self.streams, number) {
             Some(log) => log.attach(from),
-            None if number.0 < self.next => AttachOutcome::Gone { request: self.tombstone(number) },
+            None if number.0 <= opened => AttachOutcome::Gone { request: self.tombstone(number) },
             None => AttachOutcome::Unknown,
         }
     }
 
     pub(super) fn read(&mut self, number: StreamNumber, reader: ReaderToken, after: u64) -> ReadOutcome {
+        let opened = self.opened_streams();
         match log_mut(&mut self.streams, number) {
             Some(log) => log.read(reader, after),
-            None if (1..self.next).contains(&number.0) => {
-                ReadOutcome::Gone { request: self.tombstone(number) }
-            }
+            None if (1..=opened).contains(&number.0) => ReadOutcome::Gone { request: self.tombstone(number) },
             None => ReadOutcome::Unknown,
         }
+    }
+
+    fn opened_streams(&self) -> u64 {
+        self.streams.as_ref().map_or(0, |streams| streams.opened)
     }
 
     /// A stream that is kept.
