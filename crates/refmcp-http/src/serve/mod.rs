@@ -43,7 +43,7 @@ use crate::refusal::{Reason, Refusal};
 use listener::{Accepted, Listener};
 use shutdown::{Phase, Shutdown, StopSignal};
 use socket::{ClientSocket, Socket, SocketState};
-use stream_resets::WatchedSocket;
+use stream_resets::watched;
 
 /// The pause after the system could not accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -354,7 +354,7 @@ impl Connection {
                 async move { Ok::<_, Infallible>(endpoint.answer_http2(client, &memory, request).await) },
             )
         });
-        let stream = WatchedSocket::new(stream, endpoint.inner.clone(), client);
+        let stream = watched(stream, endpoint.inner.clone(), client);
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
         let mut served = signals.graceful.run_until_sent(connection.as_mut()).await;
         if served.is_none() {

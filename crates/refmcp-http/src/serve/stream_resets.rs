@@ -1,13 +1,10 @@
 //! Streams of HTTP/2 that h2 resets by itself: those of requests that break its rules, and of heads that are far too large. It has
 //! no hook for that, so the frames that it writes are watched.
 
-use std::io::{self, IoSlice};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 
 use h2::Reason as ErrorCode;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_util::io::InspectWriter;
 
 use super::socket::{ClientSocket, Socket};
 use crate::access::caller::Client;
@@ -20,28 +17,22 @@ const HEADER: usize = 9;
 /// The type of the frame that resets a stream; its payload is an error code.
 const RST_STREAM: u8 = 3;
 
-/// The socket of an HTTP/2 connection.
-pub(super) struct WatchedSocket<S: Socket> {
+/// The socket of an HTTP/2 connection whose resets are reported.
+pub(super) fn watched<S: Socket>(
     socket: ClientSocket<S>,
-    frames: WrittenFrames,
     endpoint: Arc<EndpointState>,
     client: Client,
-}
-
-impl<S: Socket> WatchedSocket<S> {
-    pub(super) fn new(socket: ClientSocket<S>, endpoint: Arc<EndpointState>, client: Client) -> Self {
-        Self { socket, frames: WrittenFrames::default(), endpoint, client }
-    }
-
-    fn written(&mut self, bytes: &[u8]) {
-        self.frames.add(bytes, |code| {
+) -> InspectWriter<ClientSocket<S>, impl FnMut(&[u8])> {
+    let mut frames = WrittenFrames::default();
+    InspectWriter::new(socket, move |bytes| {
+        frames.add(bytes, |code| {
             // The others are ours: a response that is complete, or that has failed here.
             if !matches!(code, ErrorCode::NO_ERROR | ErrorCode::CANCEL | ErrorCode::INTERNAL_ERROR) {
                 let refusal = Refusal::bad_request(Reason::Malformed, format!("HTTP/2 stream: {code:?}"));
-                self.endpoint.refused(self.client, None, None, &refusal);
+                endpoint.refused(client, None, None, &refusal);
             }
         });
-    }
+    })
 }
 
 /// The place in the frames that were written so far.
@@ -76,55 +67,6 @@ impl WrittenFrames {
                 self.length = 0;
             }
         }
-    }
-}
-
-impl<S: Socket> AsyncRead for WatchedSocket<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_read(context, buffer)
-    }
-}
-
-impl<S: Socket> AsyncWrite for WatchedSocket<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.socket).poll_write(context, bytes))?;
-        self.written(&bytes[..written]);
-        Poll::Ready(Ok(written))
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.socket).poll_write_vectored(context, slices))?;
-        let mut rest = written;
-        for slice in slices {
-            let part = rest.min(slice.len());
-            self.written(&slice[..part]);
-            rest -= part;
-        }
-        Poll::Ready(Ok(written))
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.socket.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_shutdown(context)
     }
 }
 
