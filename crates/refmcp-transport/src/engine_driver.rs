@@ -125,7 +125,7 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
             clock,
             runtime: Handle::current(),
             handlers: handlers.map(Box::new),
-            handle: EngineHandle(me.clone()),
+            handle: EngineHandle(Some(me.clone())),
         })
     }
 
@@ -267,7 +267,7 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
         let (handle, at) = (self.handle.clone(), self.clock.instant(deadline));
         let timer = self.runtime.spawn(async move {
             sleep_until(at).await;
-            if let Some(driver) = handle.0.upgrade() {
+            if let Some(driver) = handle.driver() {
                 driver.tick();
             }
         });

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use refmcp_proto::engine::{
@@ -62,8 +62,8 @@ impl<W> fmt::Debug for RunningCall<W> {
 
 /// A handle to the engine of one connection, for running calls. It does not keep the connection alive; once that is over
 /// it does nothing.
-#[derive(Clone)]
-pub struct EngineHandle(pub(crate) Weak<dyn EngineAccess>);
+#[derive(Debug, Clone)]
+pub struct EngineHandle(pub(crate) Option<Weak<dyn EngineAccess>>);
 
 /// What a handle does with the driver of its engine, whatever its service and its outbox are.
 pub(crate) trait EngineAccess: Send + Sync {
@@ -86,39 +86,14 @@ pub(crate) trait EngineAccess: Send + Sync {
     fn yields(&self) -> bool;
 }
 
-/// The driver of no engine; there is none.
-enum NoDriver {}
-
-impl EngineAccess for NoDriver {
-    fn step(&self, _: &mut dyn FnMut(&mut ServerEngine)) {
-        match *self {}
-    }
-
-    fn tick(&self) {
-        match *self {}
-    }
-
-    fn finish(&self, _: CallId, _: HandlerOutcome) {
-        match *self {}
-    }
-
-    fn detach(&self, _: CallId) {
-        match *self {}
-    }
-
-    fn full(&self) -> Option<OwnedNotified> {
-        match *self {}
-    }
-
-    fn yields(&self) -> bool {
-        match *self {}
-    }
-}
-
 impl EngineHandle {
     /// A handle for calls without an engine: what they send has no client.
     pub fn disconnected() -> Self {
-        Self(Weak::<NoDriver>::new())
+        Self(None)
+    }
+
+    pub(crate) fn driver(&self) -> Option<Arc<dyn EngineAccess>> {
+        self.0.as_ref()?.upgrade()
     }
 
     /// Reports progress of a call.
@@ -153,14 +128,14 @@ impl EngineHandle {
 
     /// Ends the connection that a call's messages travel on, if it has one of its own; the client comes back.
     pub fn detach(&self, call: CallId) {
-        if let Some(driver) = self.0.upgrade() {
+        if let Some(driver) = self.driver() {
             driver.detach(call);
         }
     }
 
     /// Looks at the engine; `None` when the connection is over.
     pub fn inspect<T>(&self, look: impl FnOnce(&ServerEngine) -> T) -> Option<T> {
-        let (driver, mut look, mut seen) = (self.0.upgrade()?, Some(look), None);
+        let (driver, mut look, mut seen) = (self.driver()?, Some(look), None);
         driver.step(&mut |engine| seen = look.take().map(|look| look(engine)));
         seen
     }
@@ -168,7 +143,7 @@ impl EngineHandle {
     /// A call that ran as a task has ended. It does not wait for a slow peer: memory is reserved for what is in the queue,
     /// and not for what waits.
     pub(crate) fn finish(&self, call: CallId, outcome: HandlerOutcome) {
-        if let Some(driver) = self.0.upgrade() {
+        if let Some(driver) = self.driver() {
             driver.finish(call, outcome);
         }
     }
@@ -177,7 +152,7 @@ impl EngineHandle {
     async fn send(&self, act: impl FnOnce(&mut ServerEngine) + Send) {
         self.has_room().await;
         let mut act = Some(act);
-        let yields = self.0.upgrade().is_some_and(|driver| {
+        let yields = self.driver().is_some_and(|driver| {
             driver.step(&mut |engine| {
                 if let Some(act) = act.take() {
                     act(engine);
@@ -190,14 +165,8 @@ impl EngineHandle {
 
     /// Waits while the peer is slow to read.
     async fn has_room(&self) {
-        while let Some(freed) = self.0.upgrade().and_then(|driver| driver.full()) {
+        while let Some(freed) = self.driver().and_then(|driver| driver.full()) {
             freed.await;
         }
-    }
-}
-
-impl fmt::Debug for EngineHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EngineHandle").finish_non_exhaustive()
     }
 }

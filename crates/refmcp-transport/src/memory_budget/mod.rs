@@ -28,9 +28,10 @@ use bytes::Bytes;
 /// drop((share, little));
 /// assert_eq!(budget.held(), 0);
 /// ```
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct MemoryBudget(Arc<Total>);
 
+#[derive(Debug)]
 struct Total {
     limit: usize,
     held: AtomicUsize,
@@ -38,9 +39,10 @@ struct Total {
 }
 
 /// What one connection, session or client holds. Clones are the same account.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct MemoryAccount(Arc<Account>);
 
+#[derive(Debug)]
 struct Account {
     held: AtomicUsize,
     /// A limit of its own; without one, it may hold as much as is free.
@@ -51,7 +53,7 @@ struct Account {
 }
 
 /// An account that is not kept open.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct WeakMemoryAccount(Weak<Account>);
 
 impl WeakMemoryAccount {
@@ -62,6 +64,7 @@ impl WeakMemoryAccount {
 }
 
 /// Bytes that are held, until this is dropped.
+#[derive(Debug)]
 pub struct MemoryReservation {
     account: MemoryAccount,
     bytes: usize,
@@ -339,30 +342,6 @@ struct HeldMessage {
 impl AsRef<[u8]> for HeldMessage {
     fn as_ref(&self) -> &[u8] {
         &self.message
-    }
-}
-
-impl fmt::Debug for MemoryBudget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryBudget").field("held", &self.held()).field("limit", &self.limit()).finish()
-    }
-}
-
-impl fmt::Debug for MemoryAccount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryAccount").field("held", &self.held()).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for WeakMemoryAccount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WeakMemoryAccount")
-    }
-}
-
-impl fmt::Debug for MemoryReservation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryReservation").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }
 
