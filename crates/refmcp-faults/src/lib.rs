@@ -133,14 +133,6 @@ impl Faults {
         outputs
     }
 
-    /// The faults of a request on this channel that has no answer yet and are about bytes and heads, not about messages.
-    pub fn on_channel(&self, channel: u64) -> impl Iterator<Item = &Fault> {
-        self.open
-            .iter()
-            .filter(move |exchange| exchange.channel == channel)
-            .flat_map(|exchange| &exchange.faults)
-    }
-
     /// Whether a client answers the request of [`Fault::UnknownRequest`], of which the server knows nothing.
     pub fn is_answer_to_fault(message: &[u8]) -> bool {
         let id = match decode(message, &LIMITS) {

@@ -195,18 +195,18 @@ pub struct DecodeError {
 
 impl DecodeError {
     #[cold]
+    fn new(error: RpcError) -> Self {
+        Self { error, id: None, needs_response: true, rule: &rule::RPC_01 }
+    }
+
+    #[cold]
     fn parse(message: impl Into<Cow<'static, str>>) -> Self {
-        Self { error: RpcError::parse_error(message), id: None, needs_response: true, rule: &rule::RPC_01 }
+        Self::new(RpcError::parse_error(message))
     }
 
     #[cold]
     fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            error: RpcError::invalid_request(message),
-            id: None,
-            needs_response: true,
-            rule: &rule::RPC_01,
-        }
+        Self::new(RpcError::invalid_request(message))
     }
 
     /// The error for a message that was dropped unread because of its length.

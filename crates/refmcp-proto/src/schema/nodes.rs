@@ -62,6 +62,7 @@ impl Node {
 }
 
 /// Finds the schemas of a document, each once.
+#[derive(Default)]
 pub(super) struct Builder<'a> {
     /// The document, and the schemas in it with an identifier of their own. A reference may count from any of them: all
     /// that it could mean is taken, which is more than it does mean and never less.
@@ -77,13 +78,7 @@ impl<'a> Builder<'a> {
     /// # Errors
     /// Too many schemas have an identifier.
     pub(super) fn new(document: &'a Value) -> Result<Self, String> {
-        let mut builder = Self {
-            resources: vec![(None, document)],
-            anchors: HashMap::new(),
-            numbers: HashMap::new(),
-            found: Vec::new(),
-            states: 0,
-        };
+        let mut builder = Self { resources: vec![(None, document)], ..Self::default() };
         let mut left = vec![document];
         while let Some(value) = left.pop() {
             match value {

@@ -1,7 +1,6 @@
 //! Fault injection, `--faults`: what the server sends goes wrong on its way to the client, as the plan says.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -10,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
 use hyper::body::{Body, Frame};
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{HeaderMap, StatusCode, Uri};
 use parking_lot::Mutex;
 use refmcp_client::observer::{Direction, Observed};
@@ -239,16 +238,9 @@ pub(super) struct Sender {
 }
 
 /// A connection is cut on purpose.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cut as the fault plan says")]
 pub(super) struct Cut;
-
-impl fmt::Display for Cut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("cut as the fault plan says")
-    }
-}
-
-impl std::error::Error for Cut {}
 
 impl Sender {
     /// A body that is written by a sender.
@@ -407,11 +399,6 @@ pub(super) fn event(message: &[u8]) -> Vec<u8> {
     }
     event.push(b'\n');
     event
-}
-
-/// Removes what was true of the body as the server sent it.
-pub(super) fn forget_length(headers: &mut HeaderMap) {
-    headers.remove(CONTENT_LENGTH);
 }
 
 #[cfg(test)]

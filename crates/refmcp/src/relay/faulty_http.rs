@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, CONTENT_TYPE};
+use hyper::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE};
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Response, StatusCode};
@@ -76,7 +76,7 @@ impl Planned {
         let (mut head, body) = response.into_parts();
         let kind = head.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         let is_events = kind.starts_with("text/event-stream");
-        faults::forget_length(&mut head.headers);
+        head.headers.remove(CONTENT_LENGTH);
         faults::change_head(&self.of_http, &mut head.headers);
         let encode: Encode = if is_events { faults::event } else { <[u8]>::to_vec };
         let (sender, sent) = Sender::body(tap, encode, stream);
