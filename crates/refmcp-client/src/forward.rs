@@ -1,11 +1,9 @@
 //! Requests that are made on behalf of another client: their parameters are sent as they were written, without what belongs
 //! to that client's connection.
 
-use std::fmt;
-
+use refmcp_proto::jsonrpc::members_in_order;
 use refmcp_proto::model::{JsonObject, keys};
 use refmcp_proto::revision::Method;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -22,31 +20,6 @@ const OWN_META: [&str; 5] = [
     keys::LOG_LEVEL,
     keys::PROGRESS_TOKEN,
 ];
-
-/// The members of an object in their order, each as it was written.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        struct InOrder;
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        input.deserialize_map(InOrder)
-    }
-}
 
 impl Client {
     /// Makes a request on behalf of another client, and gives the text of the result. The parameters are the text of a JSON
@@ -80,7 +53,9 @@ fn forwarded_params(text: &str) -> serde_json::Result<(String, JsonObject)> {
     if !text.contains("\\u") && !OWN_MEMBERS.iter().any(|name| text.contains(name)) {
         return Ok((text.to_owned(), JsonObject::new()));
     }
-    let Members(members) = serde_json::from_str(text)?;
+    let mut json = serde_json::Deserializer::from_str(text);
+    let members: Vec<(String, &RawValue)> = members_in_order(&mut json)?;
+    json.end()?;
     let (mut params, mut meta) = (String::from("{"), JsonObject::new());
     for (name, value) in members {
         if name == "_meta" {

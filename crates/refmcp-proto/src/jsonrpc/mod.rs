@@ -8,6 +8,7 @@ pub mod encode;
 mod error;
 mod error_instead;
 mod id;
+mod members;
 mod read;
 mod scan;
 
@@ -18,4 +19,5 @@ pub use decode::{
 pub use error::{RpcError, code, excerpt, log_excerpt};
 pub use error_instead::{error_instead, id_of};
 pub use id::{ProgressToken, RequestId};
+pub use members::members_in_order;
 pub use read::{read_member, without_place};

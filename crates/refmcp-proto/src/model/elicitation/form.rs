@@ -1,11 +1,10 @@
 //! Forms: the flat schema of what a user is asked to fill in.
 
-use std::fmt;
-
-use serde::de::{self, MapAccess, Visitor};
+use serde::de;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use crate::jsonrpc::members_in_order;
 use crate::model::{Extra, FieldSchema, JsonObject};
 
 /// A form: fields in the order they are shown.
@@ -83,7 +82,7 @@ impl<'de> Deserialize<'de> for FormSchema {
             schema: Option<String>,
             #[serde(rename = "type")]
             kind: String,
-            #[serde(deserialize_with = "in_order")]
+            #[serde(deserialize_with = "members_in_order")]
             properties: Vec<(String, FieldSchema)>,
             required: Option<Vec<String>>,
             #[serde(flatten)]
@@ -101,27 +100,4 @@ impl<'de> Deserialize<'de> for FormSchema {
 /// Writes a list of members as an object.
 fn write_in_order<S: Serializer>(fields: &[(String, FieldSchema)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(fields.iter().map(|(name, field)| (name, field)))
-}
-
-/// Reads an object as a list of its members, as they come.
-fn in_order<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, FieldSchema)>, D::Error> {
-    struct Members;
-
-    impl<'de> Visitor<'de> for Members {
-        type Value = Vec<(String, FieldSchema)>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object of form fields")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut fields = Vec::new();
-            while let Some(member) = map.next_entry()? {
-                fields.push(member);
-            }
-            Ok(fields)
-        }
-    }
-
-    deserializer.deserialize_map(Members)
 }
