@@ -11,7 +11,7 @@ use crate::verdict::Role;
 
 /// Rules whose outcome differs between an earlier report and a later one. Names, versions and transports of the parties do not
 /// count: a rule is compared by what all judgements of a report say of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
     /// What the later report comes to.
@@ -61,14 +61,7 @@ impl Difference {
     /// Compares a report with an earlier one.
     pub fn between(before: &Report, now: &Report) -> Self {
         let (before, later) = (merged(before), merged(now));
-        let mut difference = Self {
-            conclusion: now.conclusion,
-            newly_broken: Vec::new(),
-            still_broken: Vec::new(),
-            no_longer_broken: Vec::new(),
-            newly_exercised: Vec::new(),
-            no_longer_exercised: Vec::new(),
-        };
+        let mut difference = Self { conclusion: now.conclusion, ..Self::default() };
         let mut keys: Vec<_> = later.keys().chain(before.keys()).collect();
         keys.sort_unstable();
         keys.dedup();

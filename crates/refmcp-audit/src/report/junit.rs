@@ -159,9 +159,8 @@ fn details(rule: &RuleReport) -> String {
             let _ = writeln!(text, "{label}:\n{part}");
         }
     }
-    if rule.unlisted() > 0 {
-        let _ =
-            writeln!(text, "\nand {} in other ways, which are not listed", counted(rule.unlisted(), "time"));
+    if let Some(others) = rule.others() {
+        let _ = writeln!(text, "\nand {others}");
     }
     text
 }

@@ -13,9 +13,8 @@ use crate::visible::{multi_line, one_line};
 pub fn markdown(report: &Report) -> String {
     let mut out = format!("# {}\n\n**{}**\n", report.title(), report.summary());
     for file in &report.recordings {
-        let cut = if file.cut_off { "; its last line is cut off and left out" } else { "" };
         // Writing to a string cannot fail.
-        let _ = write!(out, "\n- {}: {}{cut}", code(&file.name), counted(file.events, "event"));
+        let _ = write!(out, "\n- {}: {}", code(&file.name), file.extent());
     }
     if let Some(checked) = &report.checked {
         let _ = write!(out, "\n- checked: {}", code(&checked.target));
@@ -139,9 +138,8 @@ fn write_rule(rule: &RuleReport, out: &mut String) {
             let _ = writeln!(out, "- {label}:\n\n{}", block(part));
         }
     }
-    if rule.unlisted() > 0 {
-        let _ =
-            writeln!(out, "\nAnd {} in other ways, which are not listed.", counted(rule.unlisted(), "time"));
+    if let Some(others) = rule.others() {
+        let _ = writeln!(out, "\nAnd {others}.");
     }
 }
 

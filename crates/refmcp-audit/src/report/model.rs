@@ -71,7 +71,7 @@ pub struct Score {
 }
 
 /// What a report comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Conclusion {
     /// A rule that the specification demands was broken.
@@ -79,6 +79,7 @@ pub enum Conclusion {
     /// Rules were kept, and none was broken that the specification demands; what it recommends may have been.
     Kept,
     /// No rule was kept or broken: there is nothing to conclude from.
+    #[default]
     NothingJudged,
 }
 
@@ -270,6 +271,14 @@ impl Report {
 
     pub(super) fn rules(&self) -> impl Iterator<Item = &RuleReport> {
         self.judgements.iter().flat_map(|judgement| &judgement.rules)
+    }
+}
+
+impl RecordingFile {
+    /// How much was recorded.
+    pub(super) fn extent(&self) -> String {
+        let cut = if self.cut_off { "; its last line is cut off and left out" } else { "" };
+        super::counted(self.events, "event") + cut
     }
 }
 

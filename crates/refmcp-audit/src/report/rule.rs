@@ -160,9 +160,11 @@ impl RuleReport {
         matches!(self.level, Level::Must | Level::May) && self.excuse.is_none()
     }
 
-    /// How often it was broken in ways that are not listed.
-    pub fn unlisted(&self) -> u64 {
-        self.broken.saturating_sub(self.violations.iter().map(|violation| violation.count).sum())
+    /// How often it was broken in ways that are not listed, in words, if it was.
+    pub(super) fn others(&self) -> Option<String> {
+        let listed: u64 = self.violations.iter().map(|violation| violation.count).sum();
+        let others = self.broken.checked_sub(listed).filter(|others| *others > 0)?;
+        Some(format!("{} in other ways, which are not listed", super::counted(others, "time")))
     }
 }
 

@@ -38,9 +38,7 @@ const MAX_MESSAGE: usize = 800;
 pub fn text(report: &Report, paint: impl Fn(Tone, &str) -> String) -> String {
     let mut writer = Writer { paint, out: String::new() };
     for file in &report.recordings {
-        let cut = if file.cut_off { "; its last line is cut off and left out" } else { "" };
-        let line = format!("{}: {}{cut}", file.name, counted(file.events, "event"));
-        writer.line(0, Tone::Faint, &line);
+        writer.line(0, Tone::Faint, &format!("{}: {}", file.name, file.extent()));
     }
     if let Some(checked) = &report.checked {
         writer.line(0, Tone::Faint, &format!("checked: {}", checked.target));
@@ -151,11 +149,8 @@ impl<F: Fn(Tone, &str) -> String> Writer<F> {
                 self.message(part);
             }
         }
-        if rule.unlisted() > 0 {
-            self.plain(
-                4,
-                &format!("and {} in other ways, which are not listed", counted(rule.unlisted(), "time")),
-            );
+        if let Some(others) = rule.others() {
+            self.plain(4, &format!("and {others}"));
         }
     }
 

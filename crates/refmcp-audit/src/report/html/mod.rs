@@ -83,9 +83,7 @@ fn write_header(report: &Report, out: &mut String) {
         escaped(&report.summary())
     );
     for file in &report.recordings {
-        let cut = if file.cut_off { "; its last line is cut off and left out" } else { "" };
-        let name = escaped_line(&file.name);
-        let _ = writeln!(out, "<li><code>{name}</code>: {}{cut}</li>", counted(file.events, "event"));
+        let _ = writeln!(out, "<li><code>{}</code>: {}</li>", escaped_line(&file.name), file.extent());
     }
     if let Some(checked) = &report.checked {
         let _ = writeln!(out, "<li>checked: <code>{}</code></li>", escaped_line(&checked.target));

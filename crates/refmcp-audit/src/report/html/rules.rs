@@ -106,12 +106,8 @@ fn write_broken(number: usize, rule: &RuleReport, out: &mut String) {
         out.push_str("</li>\n");
     }
     out.push_str("</ul>\n");
-    if rule.unlisted() > 0 {
-        let _ = writeln!(
-            out,
-            "<p class=\"muted\">And {} in other ways, which are not listed.</p>",
-            counted(rule.unlisted(), "time")
-        );
+    if let Some(others) = rule.others() {
+        let _ = writeln!(out, "<p class=\"muted\">And {others}.</p>");
     }
     out.push_str("</section>\n");
 }
