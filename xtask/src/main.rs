@@ -42,6 +42,7 @@ usage: cargo xtask COMMAND
                         our command line against foreign servers, and ours; all unless one is named
   interop inspector     the MCP Inspector's command line beside ours, from the file of docs/integrations.md
   interop browser       the consent page of the built-in authorization server in Chromium
+  interop replays       recordings with foreign servers and clients, used again
   interop logins        foreign clients log in to our server, and our command line to foreign servers
   conformance           the official conformance suite against our server, client and authorization server
   transcripts [--update]

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`recording`] | what crossed a connection, as JSON lines: written by an observer, read from a file |
 //! | [`auditor`] | events in, verdicts out: no IO and no clock |
+//! | [`replay`] | recordings replayed as a client, as a server, and compared |
 //! | [`verdict`] | verdicts on rules, with their evidence |
 //! | [`coverage`] | of each rule, how it is observed, or why it cannot be |
 //! | [`report`] | verdicts as text, JSON, JUnit, SARIF, Markdown and HTML, and what differs between two of them |
@@ -35,6 +36,7 @@
 pub mod auditor;
 pub mod coverage;
 pub mod recording;
+pub mod replay;
 pub mod report;
 pub mod verdict;
 pub mod visible;

@@ -20,7 +20,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `target` | the server: how it is reached |
-//! | `connection` | exact bytes to a server, and what comes back, without an engine |
+//! | `connection` | exact bytes to a server, and what comes back, without an engine; [`RawConnection`] for others than probes |
 //! | `session` | a connection in one revision: its handshake, ids, `_meta` and headers |
 //! | `offer` | what a server offers: its lists, and which tools may be called |
 //! | `arguments` | arguments that fit a schema |
@@ -52,6 +52,7 @@ mod target;
 
 pub use baseline::{Baseline, BaselineError, Compared};
 pub use checker::{Checker, Options, Progress};
+pub use connection::{EventListener, HttpRequest, RawConnection};
 pub use probe::{checked_rules, probe_names};
 pub use report::{CheckReport, CheckResult, CheckViolation, Exchange, Outcome};
 pub use requirements::requirements;

@@ -282,31 +282,8 @@ impl Session {
 
     /// The POST request for a message, with the headers that its revision wants.
     pub(crate) fn post(&self, text: &str) -> HttpRequest {
-        let accept = "application/json, text/event-stream";
-        let mut request =
-            HttpRequest::new("POST", &[("content-type", "application/json"), ("accept", accept)], text);
-        if let Some(id) = &self.id {
-            request = request.with("mcp-session-id", id);
-        }
-        let per_request = self.revision.lifecycle() == Lifecycle::PerRequest;
-        if self.revision.rules().version_header && (per_request || !self.server.is_null()) {
-            request = request.with("mcp-protocol-version", self.revision.as_str());
-        }
-        let message: Value = serde_json::from_str(text).unwrap_or_default();
-        if let Some(method) = message.get("method").and_then(Value::as_str).filter(|_| per_request) {
-            request = request.with("mcp-method", method);
-            let params = message.get("params");
-            let named = match method {
-                "tools/call" | "prompts/get" => params.and_then(|params| params.get("name")),
-                "resources/read" => params.and_then(|params| params.get("uri")),
-                "tasks/get" | "tasks/update" | "tasks/cancel" => params.and_then(|it| it.get("taskId")),
-                _ => None,
-            };
-            if let Some(name) = named.and_then(Value::as_str) {
-                request = request.with("mcp-name", &header_text(name));
-            }
-        }
-        request
+        let is_open = self.revision.lifecycle() == Lifecycle::PerRequest || !self.server.is_null();
+        HttpRequest::of_message(text, self.id.as_deref(), Some(self.revision).filter(|_| is_open))
     }
 
     /// A command line that sends the same again.

@@ -1,5 +1,6 @@
 //! The server that is checked: how it is reached.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,13 +12,16 @@ use refmcp_proto::revision::Revision;
 use refmcp_proto::rule;
 use url::Url;
 
+use crate::connection::EventListener;
+
 /// How long a program may take to exit after it is told to terminate.
 const TERMINATED_WITHIN: Duration = Duration::from_secs(2);
 
 /// A server to check.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Target {
     pub(crate) kind: Kind,
+    events: Option<EventListener>,
 }
 
 #[derive(Debug, Clone)]
@@ -33,23 +37,25 @@ pub(crate) enum Kind {
 }
 
 /// Where a server over HTTP is.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct HttpTarget {
     pub(crate) url: Url,
     pub(crate) dialer: Arc<Dialer>,
     /// Header fields of every request; their values are secrets.
     pub(crate) headers: Vec<(String, String)>,
+    /// Gets what passes over its connections.
+    pub(crate) events: Option<EventListener>,
 }
 
 impl Target {
     /// A program that is started as often as needed.
     pub fn child(child: ChildProcess) -> Self {
-        Self { kind: Kind::Child(child) }
+        Self { kind: Kind::Child(child), events: None }
     }
 
     /// A server that is connected to as often as needed by this connector: a WebSocket, a pipe in memory.
     pub fn pipe(connector: Arc<dyn Connector>) -> Self {
-        Self { kind: Kind::Pipe(connector) }
+        Self { kind: Kind::Pipe(connector), events: None }
     }
 
     /// A server over streamable HTTP, with header fields for every request.
@@ -57,7 +63,7 @@ impl Target {
     /// # Errors
     /// The text is no URL of `http` or `https`.
     pub fn http(url: &str, settings: HttpSettings, headers: Vec<(String, String)>) -> Result<Self, UrlError> {
-        Ok(Self { kind: Kind::Http(HttpTarget::new(url, settings, headers)?) })
+        Ok(Self { kind: Kind::Http(HttpTarget::new(url, settings, headers)?), events: None })
     }
 
     /// A server over HTTP+SSE, with header fields for every request. Those that the transport sets itself are left out.
@@ -73,7 +79,23 @@ impl Target {
         for (name, value) in &headers {
             connector = connector.clone().header(name, value).unwrap_or(connector);
         }
-        Ok(Self { kind: Kind::Sse(Arc::new(connector), HttpTarget::new(url, settings, headers)?) })
+        let http = HttpTarget::new(url, settings, headers)?;
+        Ok(Self { kind: Kind::Sse(Arc::new(connector), http), events: None })
+    }
+
+    /// The same server; a listener gets what passes over its connections.
+    #[must_use]
+    pub fn observed_by(mut self, events: EventListener) -> Self {
+        if let Kind::Http(http) | Kind::Sse(_, http) = &mut self.kind {
+            http.events = Some(events.clone());
+        }
+        self.events = Some(events);
+        self
+    }
+
+    /// What gets what passes.
+    pub(crate) fn events(&self) -> Option<EventListener> {
+        self.events.clone()
     }
 
     /// The name of the server, without secrets: its URL or its command line.
@@ -108,7 +130,9 @@ impl Target {
     /// The same, with this time for a program to exit after its input has ended.
     pub(crate) fn with_grace(&self, grace: Duration) -> Self {
         match &self.kind {
-            Kind::Child(child) => Self::child(child.clone().grace(grace, TERMINATED_WITHIN)),
+            Kind::Child(child) => {
+                Self { kind: Kind::Child(child.clone().grace(grace, TERMINATED_WITHIN)), ..self.clone() }
+            }
             _ => self.clone(),
         }
     }
@@ -129,7 +153,7 @@ impl HttpTarget {
     fn new(url: &str, settings: HttpSettings, headers: Vec<(String, String)>) -> Result<Self, UrlError> {
         let dialer = Arc::new(Dialer::http1(Address::http(url)?, settings));
         let url = Url::parse(url).map_err(|error| UrlError::NotAUrl(error.to_string()))?;
-        Ok(Self { url, dialer, headers })
+        Ok(Self { url, dialer, headers, events: None })
     }
 
     /// The path and the query.
@@ -138,5 +162,18 @@ impl HttpTarget {
             Some(query) => format!("{}?{query}", self.url.path()),
             None => self.url.path().to_owned(),
         }
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target").field("kind", &self.kind).finish_non_exhaustive()
+    }
+}
+
+/// Header fields are secrets.
+impl fmt::Debug for HttpTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpTarget").field("url", &self.url).finish_non_exhaustive()
     }
 }

@@ -13,7 +13,7 @@ pub mod targets;
 pub type Target = fn(&[u8]);
 
 /// All targets by name, except the one of configuration files, which is in the program `refmcp`.
-pub const TARGETS: [(&str, Target); 18] = [
+pub const TARGETS: [(&str, Target); 19] = [
     ("challenge", targets::challenge::run),
     ("client_engine", targets::client_engine::run),
     ("decode", targets::decode::run),
@@ -26,6 +26,7 @@ pub const TARGETS: [(&str, Target); 18] = [
     ("oauth_flow", targets::oauth_flow::run),
     ("post_headers", targets::post_headers::run),
     ("prompt_file", targets::prompt_file::run),
+    ("replay", targets::replay::run),
     ("report", targets::report::run),
     ("seal", targets::seal::run),
     ("server_engine", targets::server_engine::run),

@@ -15,7 +15,7 @@ macro_rules! bounded_runs {
             fn $name() {
                 let name = stringify!($name);
                 let (_, target) = TARGETS.into_iter().find(|(known, _)| *known == name).expect("a target");
-                property::run(name, if matches!(name, "http_endpoint" | "report") { FEW } else { MANY }, target);
+                property::run(name, if matches!(name, "http_endpoint" | "replay" | "report") { FEW } else { MANY }, target);
             }
         )+
 
@@ -25,8 +25,8 @@ macro_rules! bounded_runs {
 }
 
 bounded_runs! {
-    challenge decode http_endpoint json jwks jws lines metadata oauth_flow post_headers prompt_file report seal sse
-    uri_template websocket
+    challenge decode http_endpoint json jwks jws lines metadata oauth_flow post_headers prompt_file replay report seal
+    sse uri_template websocket
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
 use refmcp_audit::recording::{Event, EventKind, Masks, Recorder};
+use refmcp_check::EventListener;
 use refmcp_client::redact;
 use refmcp_transport::observer::Observer;
 
@@ -38,15 +39,21 @@ impl Recording {
 
     /// The observer that writes the events; none where they go nowhere.
     pub(crate) fn observer(self) -> Option<Arc<dyn Observer>> {
-        let goes_somewhere = self.file.is_some() || self.stdout || self.audit.is_some();
-        let masks = Masks {
-            // The user may have given one of those that may be shown, with a secret in it.
-            header: |name, value| masked(redact::header(name, value)).into_owned(),
-            target: redact::target,
-            // The body of a refusal may repeat a secret of the request.
-            text: |text| masked(text).into_owned(),
-        };
-        goes_somewhere.then(|| Arc::new(Recorder::new(masks, move |event| self.write(&event))) as _)
+        self.goes_somewhere().then(|| Arc::new(Recorder::new(masks(), move |event| self.write(&event))) as _)
+    }
+
+    /// What writes events that were not seen by an observer; none where they go nowhere.
+    pub(crate) fn listener(self) -> Option<EventListener> {
+        self.goes_somewhere().then(|| {
+            let masks = masks();
+            Arc::new(move |event: &Event| {
+                self.write(&Event { kind: masks.masked(event.kind.clone()), ..event.clone() });
+            }) as _
+        })
+    }
+
+    fn goes_somewhere(&self) -> bool {
+        self.file.is_some() || self.stdout || self.audit.is_some()
     }
 
     fn write(&self, event: &Event) {
@@ -67,5 +74,16 @@ impl Recording {
         if shown && let Err(error) = print_json(&line) {
             tracing::warn!("the output is incomplete: {error}");
         }
+    }
+}
+
+/// What hides the secrets in heads and in input that is no message.
+fn masks() -> Masks {
+    Masks {
+        // The user may have given one of those that may be shown, with a secret in it.
+        header: |name, value| masked(redact::header(name, value)).into_owned(),
+        target: redact::target,
+        // The body of a refusal may repeat a secret of the request.
+        text: |text| masked(text).into_owned(),
     }
 }

@@ -118,6 +118,7 @@ pub fn run_named(names: &[&str]) -> Result<Tally> {
         ["inspector"] => inspector::run(&build()?),
         ["browser"] => browser::run(&build()?),
         ["logins"] => logins::run(&build()?),
+        ["replays"] => servers::replays::run(&build()?),
         _ => {
             let choice = Choice::from_names(names)?;
             run(&build()?, &choice)
@@ -135,6 +136,7 @@ pub fn everything(build: &Build) -> Result<Tally> {
     tally += inspector::run(build)?;
     tally += browser::run(build)?;
     tally += logins::run(build)?;
+    tally += servers::replays::run(build)?;
     Ok(tally)
 }
 

@@ -31,6 +31,38 @@ impl fmt::Debug for Masks {
     }
 }
 
+impl Masks {
+    /// What happened, without the secrets in it.
+    pub fn masked(&self, mut kind: EventKind) -> EventKind {
+        match &mut kind {
+            EventKind::Request { target, headers, .. } => {
+                *target = (self.target)(target);
+                self.mask_headers(headers);
+            }
+            EventKind::Response { headers, .. } => self.mask_headers(headers),
+            EventKind::Invalid { bytes, .. } => {
+                if let Ok(text) = std::str::from_utf8(bytes) {
+                    *bytes = (self.text)(text).into_bytes();
+                }
+            }
+            EventKind::Sse { name, data, .. } => {
+                *data = match name.as_deref() {
+                    Some("endpoint") => (self.text)(&(self.target)(data)),
+                    _ => (self.text)(data),
+                };
+            }
+            _ => {}
+        }
+        kind
+    }
+
+    fn mask_headers(&self, headers: &mut [Header]) {
+        for (name, value) in headers {
+            *value = (self.header)(name, value);
+        }
+    }
+}
+
 /// Turns what an observer sees into events, masks their secrets, and passes them on.
 ///
 /// ```
@@ -57,22 +89,22 @@ impl<F: Fn(Event) + Send + Sync + 'static> Recorder<F> {
             connection: context.connection.0,
             revision: context.revision,
             stream: context.stream.map(|stream| stream.0),
-            kind,
+            kind: self.masks.masked(kind),
         });
     }
+}
 
-    /// Fields of one name are one field, as HTTP reads them.
-    fn headers(&self, fields: &[(&str, &[u8])]) -> Vec<Header> {
-        let mut headers: Vec<Header> = Vec::new();
-        for (name, value) in fields {
-            let value = (self.masks.header)(name, &String::from_utf8_lossy(value));
-            match headers.iter_mut().find(|(known, _)| known == name) {
-                Some((_, values)) => *values = format!("{values}, {value}"),
-                None => headers.push(((*name).to_owned(), value)),
-            }
+/// Fields of one name are one field, as HTTP reads them.
+fn headers(fields: &[(&str, &[u8])]) -> Vec<Header> {
+    let mut headers: Vec<Header> = Vec::new();
+    for (name, value) in fields {
+        let value = String::from_utf8_lossy(value).into_owned();
+        match headers.iter_mut().find(|(known, _)| known == name) {
+            Some((_, values)) => *values = format!("{values}, {value}"),
+            None => headers.push(((*name).to_owned(), value)),
         }
-        headers
     }
+    headers
 }
 
 impl<F> fmt::Debug for Recorder<F> {
@@ -95,19 +127,15 @@ impl<F: Fn(Event) + Send + Sync + 'static> Observer for Recorder<F> {
     }
 
     fn invalid_input(&self, context: &EventContext<'_>, input: &InvalidInput<'_>) {
-        let bytes = match std::str::from_utf8(input.bytes) {
-            Ok(text) => (self.masks.text)(text).into_bytes(),
-            Err(_) => input.bytes.to_owned(),
-        };
-        let (direction, why) = (input.direction, input.why.to_owned());
+        let (direction, bytes, why) = (input.direction, input.bytes.to_owned(), input.why.to_owned());
         self.record(context, EventKind::Invalid { direction, bytes, why });
     }
 
     fn head(&self, context: &EventContext<'_>, head: &Head<'_>) {
-        let (direction, headers) = (head.direction, self.headers(head.fields));
+        let (direction, headers) = (head.direction, headers(head.fields));
         let kind = match head.start {
             StartLine::Request { method, target } => {
-                let (method, target) = (method.to_owned(), (self.masks.target)(target));
+                let (method, target) = (method.to_owned(), target.to_owned());
                 EventKind::Request { direction, method, target, headers }
             }
             StartLine::Response { status } => EventKind::Response { direction, status, headers },
@@ -117,11 +145,7 @@ impl<F: Fn(Event) + Send + Sync + 'static> Observer for Recorder<F> {
 
     fn sse_event(&self, context: &EventContext<'_>, event: &SseControlEvent<'_>) {
         let SseControlEvent { direction, name, id, retry, data, .. } = *event;
-        let data = match name {
-            Some("endpoint") => (self.masks.text)(&(self.masks.target)(data)),
-            _ => (self.masks.text)(data),
-        };
-        let (name, event_id) = (name.map(str::to_owned), id.map(str::to_owned));
+        let (name, event_id, data) = (name.map(str::to_owned), id.map(str::to_owned), data.to_owned());
         self.record(context, EventKind::Sse { direction, name, event_id, retry, data });
     }
 

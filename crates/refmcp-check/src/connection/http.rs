@@ -14,12 +14,14 @@ use hyper_util::rt::TokioIo;
 use refmcp_audit::recording::{Direction, EventKind, Side};
 use refmcp_proto::frame::{SseDecoder, SseItem};
 use refmcp_proto::jsonrpc::{Limits, decode};
+use refmcp_proto::revision::{Lifecycle, Revision};
 use serde_json::Value;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::answer::{is_request, reply_to};
 use super::{Answer, Audit, MAX_RECEIVED, Wants};
+use crate::session::header_text;
 use crate::target::HttpTarget;
 
 /// What passed is shown to the auditor whatever its size.
@@ -41,20 +43,52 @@ pub(crate) struct Http {
 
 /// A request.
 #[derive(Debug, Clone)]
-pub(crate) struct HttpRequest {
-    pub(crate) method: &'static str,
+pub struct HttpRequest {
+    pub(crate) method: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
 }
 
 impl HttpRequest {
-    pub(crate) fn new(method: &'static str, headers: &[(&str, &str)], body: &str) -> Self {
+    /// A request with exactly these header fields, besides `Host` and those of the target.
+    pub fn new(method: &str, headers: &[(&str, &str)], body: &str) -> Self {
         let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Self { method, headers: headers.collect(), body: body.to_owned() }
+        Self { method: method.to_owned(), headers: headers.collect(), body: body.to_owned() }
+    }
+
+    /// The POST request for a message, with the header fields that its revision wants. `version` is what the header names, where
+    /// it is wanted yet.
+    pub fn of_message(text: &str, session: Option<&str>, version: Option<Revision>) -> Self {
+        let accept = "application/json, text/event-stream";
+        let mut request =
+            Self::new("POST", &[("content-type", "application/json"), ("accept", accept)], text);
+        if let Some(id) = session {
+            request = request.with("mcp-session-id", id);
+        }
+        let Some(version) = version.filter(|version| version.rules().version_header) else { return request };
+        request = request.with("mcp-protocol-version", version.as_str());
+        let message: Value = serde_json::from_str(text).unwrap_or_default();
+        let method = message.get("method").and_then(Value::as_str);
+        let Some(method) = method.filter(|_| version.lifecycle() == Lifecycle::PerRequest) else {
+            return request;
+        };
+        request = request.with("mcp-method", method);
+        let params = message.get("params");
+        let named = match method {
+            "tools/call" | "prompts/get" => params.and_then(|params| params.get("name")),
+            "resources/read" => params.and_then(|params| params.get("uri")),
+            "tasks/get" | "tasks/update" | "tasks/cancel" => params.and_then(|it| it.get("taskId")),
+            _ => None,
+        };
+        match named.and_then(Value::as_str) {
+            Some(name) => request.with("mcp-name", &header_text(name)),
+            None => request,
+        }
     }
 
     /// The same with a header field, in place of one of that name.
-    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
         self = self.without(name);
         self.headers.push((name.to_owned(), value.to_owned()));
         self
@@ -72,8 +106,7 @@ impl HttpRequest {
 }
 
 impl Http {
-    pub(super) fn new(target: HttpTarget, replies: bool) -> Self {
-        let audit = Audit::new();
+    pub(super) fn new(target: HttpTarget, replies: bool, audit: Audit) -> Self {
         let (transport, peer) = ("http".to_owned(), target.url.authority().to_owned());
         audit.happened(None, EventKind::Opened { side: Side::Client, transport, peer });
         Self { target, next: AtomicU64::new(1), audit, replies }
@@ -81,19 +114,38 @@ impl Http {
 
     /// A server that single requests are sent to, beside another connection.
     pub(crate) fn beside(target: &HttpTarget) -> Self {
-        Self::new(target.clone(), false)
+        Self::new(target.clone(), false, Audit::new(target.events.clone()))
     }
 
     pub(super) fn audit(&self) -> &Audit {
         &self.audit
     }
 
+    /// The same server where an answer says that the request belongs to another path of it.
+    pub(super) fn redirected(&self, answer: &Answer) -> Option<Self> {
+        let location = answer.header("location").filter(|_| matches!(answer.status, Some(307 | 308)))?;
+        let url =
+            self.target.url.join(location).ok().filter(|url| url.origin() == self.target.url.origin())?;
+        let target = HttpTarget { url, ..self.target.clone() };
+        Some(Self { target, next: AtomicU64::new(1), audit: self.audit.clone(), replies: self.replies })
+    }
+
     /// Sends a request, and reads what comes until what is wanted has come.
     pub(crate) async fn send(&self, request: &HttpRequest, wants: &Wants, within: Duration) -> Answer {
+        self.send_on(self.next.fetch_add(1, Ordering::Relaxed), request, wants, within).await
+    }
+
+    /// The same with this number of the request.
+    pub(super) async fn send_on(
+        &self,
+        stream: u64,
+        request: &HttpRequest,
+        wants: &Wants,
+        within: Duration,
+    ) -> Answer {
         let mut answer = Answer::default();
         answer.exchange.set_request(&self.text(request));
         answer.exchange.repeat = self.curl(request);
-        let stream = self.next.fetch_add(1, Ordering::Relaxed);
         self.sent(stream, request);
         match timeout(within, self.attempt(stream, request, wants, &mut answer)).await {
             Ok(Ok(())) => {}
@@ -274,7 +326,7 @@ impl Http {
     }
 
     fn sent(&self, stream: u64, request: &HttpRequest) {
-        let (method, target) = (request.method.to_owned(), self.target.path());
+        let (method, target) = (request.method.clone(), self.target.path());
         let headers =
             request.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())).collect();
         let direction = Direction::Sent;
@@ -327,7 +379,7 @@ impl Http {
 
     /// A command that sends the request.
     pub(crate) fn curl(&self, request: &HttpRequest) -> String {
-        let mut words = vec!["curl".to_owned(), "-i".to_owned(), "-X".to_owned(), request.method.to_owned()];
+        let mut words = vec!["curl".to_owned(), "-i".to_owned(), "-X".to_owned(), request.method.clone()];
         let own = self.target.headers.iter().map(|(name, _)| (name.clone(), "***".to_owned()));
         for (name, value) in own.chain(request.headers.iter().cloned()) {
             words.extend(["-H".to_owned(), format!("{name}: {value}")]);

@@ -4,9 +4,12 @@
 mod answer;
 mod http;
 mod pipe;
+mod raw;
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
@@ -17,8 +20,10 @@ use refmcp_proto::revision::{InputMode, Revision};
 use serde_json::Value;
 
 pub(crate) use answer::{Answer, Wants};
-pub(crate) use http::{Http, HttpRequest};
+pub(crate) use http::Http;
+pub use http::HttpRequest;
 pub(crate) use pipe::Pipe;
+pub use raw::RawConnection;
 
 use crate::target::{Kind, Target};
 
@@ -38,10 +43,12 @@ impl Connection {
         let replies = revision.rules().input_mode == InputMode::ServerRequest;
         Ok(match &target.kind {
             Kind::Pipe(connector) | Kind::Sse(connector, _) => {
-                Self::Pipe(Pipe::open(&**connector, replies, within).await?)
+                Self::Pipe(Pipe::open(&**connector, replies, Audit::new(target.events()), within).await?)
             }
-            Kind::Child(child) => Self::Pipe(Pipe::open(child, replies, within).await?),
-            Kind::Http(http) => Self::Http(Http::new(http.clone(), replies)),
+            Kind::Child(child) => {
+                Self::Pipe(Pipe::open(child, replies, Audit::new(target.events()), within).await?)
+            }
+            Kind::Http(http) => Self::Http(Http::new(http.clone(), replies, Audit::new(target.events()))),
         })
     }
 
@@ -67,13 +74,21 @@ impl Connection {
     }
 }
 
+/// Gets what passes over connections, with the numbers of the connections. It may have secrets in it.
+pub type EventListener = Arc<dyn Fn(&Event) + Send + Sync>;
+
 /// The auditor of one connection.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Audit {
-    auditor: Arc<Mutex<Auditor>>,
+    auditor: Option<Arc<Mutex<Auditor>>>,
     revision: Arc<Mutex<Option<Revision>>>,
     /// The last requests that were sent.
     sent: Arc<Mutex<VecDeque<Value>>>,
+    /// The number of the connection.
+    number: u64,
+    events: Option<EventListener>,
+    /// Whether the listener knows that the connection has ended.
+    is_closed: Arc<AtomicBool>,
 }
 
 /// Requests that are kept, to show them beside their responses, and the bytes of the longest.
@@ -96,18 +111,38 @@ impl Audited {
 }
 
 impl Audit {
-    fn new() -> Self {
-        Self { auditor: Arc::default(), revision: Arc::default(), sent: Arc::default() }
+    fn new(events: Option<EventListener>) -> Self {
+        Self { auditor: Some(Arc::default()), ..Self::unjudged(events) }
     }
 
-    /// Shows an event to the auditor. There is one connection for each auditor.
+    /// Without an auditor: everything goes to the listener alone.
+    fn unjudged(events: Option<EventListener>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let (revision, sent, is_closed) = (Arc::default(), Arc::default(), Arc::default());
+        Self { auditor: None, revision, sent, number, events, is_closed }
+    }
+
+    /// Shows an event to the auditor and the listener. There is one connection for each auditor.
     fn observe(&self, mut event: Event) {
-        event.connection = 1;
+        event.connection = self.number;
         event.revision = *self.revision.lock();
+        let is_end = matches!(event.kind, EventKind::Closed { .. });
+        if let Some(events) = &self.events
+            && !(is_end && self.is_closed.swap(true, Ordering::Relaxed))
+        {
+            events(&event);
+        }
+        let Some(auditor) = &self.auditor else { return };
         if let EventKind::Message { direction: Direction::Sent, text, .. } = &event.kind {
             self.keep(text);
         }
-        self.auditor.lock().observe(&event);
+        auditor.lock().observe(&event);
+    }
+
+    /// Tells the listener alone.
+    fn tell(&self, kind: EventKind) {
+        Self { auditor: None, ..self.clone() }.happened(None, kind);
     }
 
     fn keep(&self, text: &str) {
@@ -131,7 +166,15 @@ impl Audit {
     }
 
     fn finish(&self) -> Audited {
-        let judgements = std::mem::take(&mut *self.auditor.lock()).finish();
+        self.tell(EventKind::Closed { why: "the check has ended it".to_owned() });
+        let auditor = self.auditor.as_ref().map(|auditor| std::mem::take(&mut *auditor.lock()));
+        let judgements = auditor.unwrap_or_default().finish();
         Audited { judgements, sent: std::mem::take(&mut *self.sent.lock()) }
+    }
+}
+
+impl fmt::Debug for Audit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Audit").field("number", &self.number).finish_non_exhaustive()
     }
 }

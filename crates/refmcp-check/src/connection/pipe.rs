@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use refmcp_audit::recording::{Masks, Recorder, Side};
+use refmcp_audit::recording::{EventKind, Masks, Recorder, Side};
 use refmcp_client::transport::{
     ClientMessage, ClientMessageKind, Connector, ExchangeId, MessageSink, Transport, TransportError,
 };
@@ -45,10 +45,10 @@ impl Pipe {
     pub(super) async fn open(
         connector: &dyn Connector,
         replies: bool,
+        audit: Audit,
         within: Duration,
     ) -> Result<Self, String> {
         let (sender, received) = mpsc::channel(MAX_WAITING);
-        let audit = Audit::new();
         let recorder = Recorder::new(Masks::default(), {
             let audit = audit.clone();
             move |event| audit.observe(event)
@@ -60,7 +60,8 @@ impl Pipe {
             connector.name(),
             Clock::new(),
         );
-        let sink = Arc::new(Sink { sender, left: AtomicUsize::new(MAX_RECEIVED), observed });
+        let sink =
+            Arc::new(Sink { sender, left: AtomicUsize::new(MAX_RECEIVED), observed, audit: audit.clone() });
         let transport = match timeout(within, connector.connect(sink)).await {
             Ok(connected) => connected.map_err(|error| error.to_string())?,
             Err(_) => return Err(format!("no connection within {within:?}")),
@@ -137,7 +138,12 @@ impl Pipe {
     }
 
     pub(crate) async fn close(self) {
-        self.transport.close().await;
+        self.end().await;
+    }
+
+    /// Ends the connection in order.
+    pub(super) async fn end(&self) {
+        Arc::clone(&self.transport).close().await;
     }
 }
 
@@ -152,6 +158,7 @@ struct Sink {
     /// Bytes that may still be received.
     left: AtomicUsize,
     observed: Observed,
+    audit: Audit,
 }
 
 impl Sink {
@@ -176,10 +183,12 @@ impl MessageSink for Sink {
     }
 
     fn ended(&self, _: ExchangeId, why: TransportError) {
+        self.audit.tell(EventKind::Failed { why: why.to_string() });
         self.pass(Received::Failed(why.to_string()), 0);
     }
 
     fn closed(&self, why: TransportError) {
+        self.audit.tell(EventKind::Closed { why: why.to_string() });
         self.pass(Received::Closed(why.to_string()), 0);
     }
 

@@ -74,7 +74,7 @@ async fn foreign_origin(cx: &mut Context) -> Result<(), Stop> {
 async fn get_stream(cx: &mut Context) -> Result<(), Stop> {
     let session = cx.session().await?;
     let request = session.post("").without("content-type").with("accept", "text/event-stream");
-    let request = HttpRequest { method: "GET", ..request };
+    let request = HttpRequest { method: "GET".to_owned(), ..request };
     let answer = session.send(&request, &Wants::Head).await;
     let is_stream = answer.header("content-type").is_some_and(|kind| kind.starts_with("text/event-stream"));
     let kept = (answer.status == Some(200) && is_stream) || answer.status == Some(405);
@@ -107,7 +107,7 @@ async fn missing_session(cx: &mut Context) -> Result<(), Stop> {
 async fn ended_session(cx: &mut Context) -> Result<(), Stop> {
     let session = session_with_id(cx).await?;
     let (id, request) = sentinel(session);
-    let delete = HttpRequest { method: "DELETE", body: String::new(), ..request.clone() };
+    let delete = HttpRequest { method: "DELETE".to_owned(), body: String::new(), ..request.clone() };
     let deleted = session.send(&delete.without("content-type"), &Wants::Body).await;
     if !deleted.status.is_some_and(|status| (200..300).contains(&status)) {
         let status = deleted.status.unwrap_or(0);
@@ -165,7 +165,7 @@ async fn resumed_stream(cx: &mut Context) -> Result<(), Stop> {
     let same = second.event_ids.iter().any(|id| first.event_ids.contains(id));
     let what = || "two streams of a session have an event id in common".to_owned();
     let request = session.post("").without("content-type").with("accept", "text/event-stream");
-    let request = HttpRequest { method: "GET", ..request }.with("last-event-id", event);
+    let request = HttpRequest { method: "GET".to_owned(), ..request }.with("last-event-id", event);
     let mut answer = session.send(&request, &Wants::Response(one.clone())).await;
     // Event ids are others in another session.
     answer.exchange.repeat = cx.repeat();

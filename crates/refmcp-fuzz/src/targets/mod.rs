@@ -14,6 +14,7 @@
 //! | [`oauth_flow`] | the authorization flow of a client |
 //! | [`post_headers`] | the routing of a POST by its headers and its message |
 //! | [`prompt_file`] | prompt files of the reference server |
+//! | [`replay`] | recordings that are used again: as a client, as a server, and compared |
 //! | [`report`] | recordings, and the reports on them |
 //! | [`seal`] | sealed request states and cursors |
 //! | [`server_engine`] | the server engine: messages of the client, handlers, cancellation, time |
@@ -33,6 +34,7 @@ pub mod metadata;
 pub mod oauth_flow;
 pub mod post_headers;
 pub mod prompt_file;
+pub mod replay;
 pub mod report;
 pub mod seal;
 pub mod server_engine;

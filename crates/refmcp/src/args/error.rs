@@ -111,9 +111,9 @@ fn command(words: &[OsString]) -> Option<&str> {
 }
 
 /// Commands whose target can be a command after `--`.
-const COMMANDS_WITH_TARGET: [&str; 13] = [
-    "list", "call", "read", "prompt", "complete", "watch", "info", "raw", "check", "shell", "bridge",
-    "relay", "install",
+const COMMANDS_WITH_TARGET: [&str; 14] = [
+    "list", "call", "read", "prompt", "complete", "watch", "info", "raw", "check", "replay", "shell",
+    "bridge", "relay", "install",
 ];
 
 /// Whether an option that clap proposes is probably what was meant.

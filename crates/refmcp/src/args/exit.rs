@@ -21,6 +21,8 @@ pub(crate) enum ExitReason {
     ToolError,
     /// A rule that the specification demands was broken.
     RulesBroken,
+    /// What came back is not what the recording has.
+    Different,
     /// There was nothing to judge.
     NothingJudged,
     /// A relay ends with the exit code of its server.
@@ -44,6 +46,7 @@ impl ExitReason {
             Self::Unreachable => (4, "unreachable"),
             Self::ToolError => (5, "tool_error"),
             Self::RulesBroken => (6, "rules_broken"),
+            Self::Different => (6, "different"),
             Self::NothingJudged => (7, "nothing_judged"),
             Self::Server(code) => (code, "server"),
             // As in shells: 128 and the number of the signal.

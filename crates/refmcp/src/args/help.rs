@@ -167,9 +167,10 @@ const EXIT_STATUS: [(&str, &str); 8] = [
     ("5", "The tool ran and says that it failed."),
     (
         "6",
-        "A rule that the specification demands was broken; with --diff, one that was not broken so before.",
+        "A rule that the specification demands was broken; with --diff, one that was not broken so before; what is replayed \
+         or compared differs from the recording.",
     ),
-    ("7", "Nothing was judged: no rule was kept or broken."),
+    ("7", "Nothing was judged: no rule was kept or broken, or the recording has nothing to replay."),
     ("129, 130, 143", "SIGHUP, SIGINT (ctrl-c) or SIGTERM ended the command."),
 ];
 

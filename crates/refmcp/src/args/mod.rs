@@ -22,8 +22,8 @@ use url::Url;
 
 pub(crate) use client::{
     AuthCommand, BridgeListenOptions, BridgeSide, BrowserOptions, CheckOptions, ClientCommand,
-    EnterpriseOptions, GrantType, KeyringAction, ListKind, LoginOptions, OutputFormat, ServerStderr,
-    SessionCommand, SharedOptions, log_level,
+    EnterpriseOptions, GrantType, KeyringAction, ListKind, LoginOptions, OutputFormat, ReplayOptions,
+    ReplayUse, ServerStderr, SessionCommand, SharedOptions, log_level,
 };
 use client::{ClientArgs, Inspector};
 use error::to_clap;

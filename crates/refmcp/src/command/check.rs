@@ -12,6 +12,7 @@ use serde_json::Number;
 use crate::args::{CheckOptions, ExitReason, ReportFormat, SharedOptions, Target, UsageError};
 use crate::command::client::{Person, Servers};
 use crate::command::report::{Judged, read_report, write, write_difference};
+use crate::record::Recording;
 use crate::ui::progress::Bars;
 use crate::ui::redact::{masked, masked_json};
 use crate::ui::style::Paint;
@@ -29,7 +30,10 @@ pub(crate) async fn run(
     // Read before the check takes its time, and before it may be written over.
     let earlier = options.diff.as_deref().map(read_report).transpose()?;
     let servers = Servers::new(shared, &person)?.beside(&bars);
-    let to_check = servers.to_check(target, options.transport.map(Into::into)).await?;
+    let mut to_check = servers.to_check(target, options.transport.map(Into::into)).await?;
+    if let Some(record) = Recording::open(&shared.record, false)?.listener() {
+        to_check = to_check.observed_by(record);
+    }
     let mut settings = Options::default();
     settings.revisions = options.revisions();
     settings.allow_destructive = options.allow_destructive;

@@ -6,6 +6,7 @@ pub(crate) mod client;
 pub(crate) mod install;
 pub(crate) mod log;
 pub(crate) mod reachable;
+pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod scoped_fetch;
 pub(crate) mod serve;

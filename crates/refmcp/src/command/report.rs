@@ -136,7 +136,7 @@ fn rendered_difference(difference: &Difference, format: ReportFormat, paint: Pai
     })
 }
 
-fn painted(paint: Paint, tone: Tone, text: &str) -> String {
+pub(crate) fn painted(paint: Paint, tone: Tone, text: &str) -> String {
     match tone {
         Tone::Strong => paint.strong(text),
         Tone::Faint => paint.faint(text),

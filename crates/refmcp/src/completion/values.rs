@@ -242,7 +242,8 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
             Some(found)
         }
         (["models", "list" | "select"] | ["metadata"], []) => targets(),
-        (["call" | "read" | "prompt" | "complete" | "watch" | "info" | "raw"], [])
+        (["call" | "read" | "prompt" | "complete" | "watch" | "info" | "raw" | "check"], [])
+        | (["replay"], [_])
         | (["shell"], _)
         | (["auth", "login" | "status" | "logout"] | ["trust", "allow" | "disable" | "revoke"], []) => {
             targets()
@@ -263,7 +264,9 @@ pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candida
             };
             asked(target, Query::Arguments { of: &of, given: &[], last })
         }
-        (["list" | "read" | "complete" | "info" | "raw"], _) => Some(Candidates::default()),
+        (["list" | "read" | "complete" | "info" | "raw" | "check"], _) | (["replay"], [_, _, ..]) => {
+            Some(Candidates::default())
+        }
         _ => None,
     }
 }

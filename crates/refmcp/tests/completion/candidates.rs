@@ -20,6 +20,10 @@ fn commands_options_and_values_are_completed() {
     assert_eq!(user.fish(&["call", "--config", "x"]), [":files"]);
     assert_eq!(user.fish(&["call", "echo", "--", "run"]), [":files"]);
     assert_eq!(user.fish(&["completions", "b"]), ["bash"]);
+    assert_eq!(user.fish(&["rep"]), ["replay", "report"]);
+    assert_eq!(user.fish(&["replay", ""]), [":files"]);
+    assert_eq!(user.fish(&["replay", "a.jsonl", "--diff", ""]), [":files"]);
+    assert_eq!(user.fish(&["replay", "a.jsonl", "--side", "c"]), ["client"]);
     assert!(user.fish(&["__"]).is_empty() && user.fish(&["nonsense", ""]).is_empty());
     assert!(user.fish(&[""]).contains(&"serve".to_owned()));
     assert_eq!(user.bash("refmcp call --output=js"), ["json ", "jsonl "]);

@@ -7,6 +7,7 @@
 pub(super) mod logins;
 mod process;
 mod reference_servers;
+pub(super) mod replays;
 mod report;
 mod scenario;
 mod server;

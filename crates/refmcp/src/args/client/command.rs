@@ -1,9 +1,11 @@
 //! The commands that drive a server, with their arguments resolved.
 
+use std::path::PathBuf;
+
 use refmcp_proto::model::{CompletionRef, LogLevel};
 use url::Url;
 
-use super::{AuthCommand, BridgeListenOptions, CheckOptions};
+use super::{AuthCommand, BridgeListenOptions, CheckOptions, ReplayOptions, ReplayUse};
 use crate::args::{Target, UrlTransport};
 use crate::arguments::ArgumentInput;
 
@@ -18,6 +20,8 @@ pub(crate) enum ClientCommand {
     Bridge { from: BridgeSide, to: Target },
     /// Check a server by the rules of the specification.
     Check(Target, Box<CheckOptions>),
+    /// Use a recording again.
+    Replay { file: PathBuf, using: ReplayUse, options: Box<ReplayOptions> },
     /// Log in or out, or show the logins.
     Auth(AuthCommand),
 }
@@ -65,9 +69,10 @@ impl ClientCommand {
             Self::InSession(target, _) | Self::Check(target, _) | Self::Bridge { to: target, .. } => {
                 Some(target)
             }
+            Self::Replay { using: ReplayUse::Client(target), .. } => Some(target),
             // A login needs no hint that one is needed.
             Self::Auth(AuthCommand::Status { target }) => target.as_ref(),
-            Self::Auth(_) | Self::Shell { .. } => None,
+            Self::Auth(_) | Self::Shell { .. } | Self::Replay { .. } => None,
         }
     }
 }

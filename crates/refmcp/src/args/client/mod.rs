@@ -5,6 +5,7 @@ mod check;
 mod command;
 mod inspector;
 mod options;
+mod replay;
 mod resolve;
 
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ pub(crate) use check::CheckOptions;
 pub(crate) use command::{BridgeSide, ClientCommand, ListKind, SessionCommand};
 pub(super) use inspector::Inspector;
 pub(crate) use options::{OutputFormat, ServerStderr, SharedOptions, log_level};
+pub(crate) use replay::{ReplayOptions, ReplayUse};
 
 /// Commands that drive a server. `defer`: the options of a command are built only when it is the one that was typed.
 #[derive(Debug, Subcommand)]
@@ -74,6 +76,14 @@ refmcp models [OPTIONS] <TARGET>
     /// Check by which rules of the specification a server keeps: sends it right and wrong requests, and says what to change.
     #[command(override_usage = usages("check", ""), after_help = examples("refmcp check"))]
     Check(Box<CheckArgs>),
+    /// Use a recording again: as a client against a server, as a server against a client, or beside another recording.
+    #[command(override_usage = "\
+refmcp replay [OPTIONS] <FILE> <TARGET>
+       refmcp replay [OPTIONS] <FILE> -- <COMMAND>...
+       refmcp replay [OPTIONS] <FILE> --serve [ADDRESS]
+       refmcp replay [OPTIONS] <FILE> --stdio
+       refmcp replay [OPTIONS] <FILE> --diff <FILE>", after_help = examples("refmcp replay"))]
+    Replay(Box<ReplayArgs>),
     /// Talk to one or several servers, line by line.
     #[command(override_usage = "\
 refmcp shell [OPTIONS] [TARGET]...
@@ -141,6 +151,24 @@ pub(super) struct CheckArgs {
     target: Option<String>,
     #[command(flatten)]
     options: CheckOptions,
+    /// A command that starts the server, instead of TARGET.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+    #[command(flatten)]
+    shared: SharedOptions,
+}
+
+// The same for `replay`, whose first word is a file.
+#[derive(Debug, clap::Args)]
+pub(super) struct ReplayArgs {
+    /// The recording, as `--record` writes it; `-` is standard input.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The server: a URL (http, https, ws, wss, sse+http, sse+https) or a name from a configuration file.
+    #[arg(value_name = "TARGET")]
+    target: Option<String>,
+    #[command(flatten)]
+    options: ReplayOptions,
     /// A command that starts the server, instead of TARGET.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,

@@ -10,8 +10,8 @@ use url::Url;
 
 use super::{
     BridgeArgs, BridgeListenOptions, BridgeSide, CheckArgs, ClientArgs, ClientCommand, ConnectionArgs,
-    ListArgs, ListKind, ModelsArgs, OutputFormat, ServerArgs, ServerStderr, SessionCommand, SharedOptions,
-    ShellArgs,
+    ListArgs, ListKind, ModelsArgs, OutputFormat, ReplayArgs, ServerArgs, ServerStderr, SessionCommand,
+    SharedOptions, ShellArgs,
 };
 use crate::args::{Target, UsageError, usage};
 use crate::arguments::ArgumentInput;
@@ -100,6 +100,16 @@ impl ClientArgs {
                 let mut words = Positionals { words: target.into_iter().collect(), command, shared };
                 let target = words.only_target()?;
                 words.finish_with(ClientCommand::Check(target, Box::new(options)))
+            }
+            Self::Replay(args) => {
+                let ReplayArgs { file, target, options, command, mut shared } = *args;
+                shared.output =
+                    if options.output.is_json() { OutputFormat::Json } else { OutputFormat::Text };
+                let is_served = target.is_none() && command.is_empty();
+                let mut words = Positionals { words: target.into_iter().collect(), command, shared };
+                let target = if is_served { None } else { Some(words.only_target()?) };
+                let using = options.resolve(target)?;
+                words.finish_with(ClientCommand::Replay { file, using, options: Box::new(options) })
             }
             Self::Shell(args) => shell(args),
             Self::Bridge(args) => bridge(args),

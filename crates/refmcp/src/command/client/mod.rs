@@ -29,7 +29,7 @@ use crate::args::{
     BridgeSide, ClientCommand, ExitReason, OutputFormat, SessionCommand, SharedOptions, Target, UsageError,
 };
 use crate::bridge;
-use crate::command::{auth, check};
+use crate::command::{auth, check, replay};
 use crate::signals::{Signal, Signals};
 use crate::ui::progress::Bars;
 pub(crate) use connect::{Server, Servers, remembered, warn_once};
@@ -70,7 +70,9 @@ pub(crate) fn run(command: ClientCommand, shared: &SharedOptions) -> Result<Exit
 /// One thread is enough for one person, and a process with one is sooner ready; a bridge may serve a crowd.
 fn runtime(command: &ClientCommand) -> io::Result<Runtime> {
     let mut builder = match command {
-        ClientCommand::Bridge { .. } | ClientCommand::Check(..) => Builder::new_multi_thread(),
+        ClientCommand::Bridge { .. } | ClientCommand::Check(..) | ClientCommand::Replay { .. } => {
+            Builder::new_multi_thread()
+        }
         _ => Builder::new_current_thread(),
     };
     builder.enable_all().build()
@@ -134,6 +136,9 @@ async fn carry_out(
             done = check::run(&target, &options, shared) => done,
             () = stopped.cancelled() => Err(exit_error::interrupted()),
         },
+        ClientCommand::Replay { file, using, options } => {
+            replay::run(&file, &using, &options, shared, stopped).await
+        }
         ClientCommand::InSession(target, command) => in_session(&command, &target, shared, stopped).await,
     }
 }
