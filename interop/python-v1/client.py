@@ -19,6 +19,7 @@ from mcp.shared.version import SUPPORTED_PROTOCOL_VERSIONS
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 from scenario import run_scenario, tapped  # noqa: E402
+from tour import run_tour  # noqa: E402
 
 INFO = types.Implementation(name="refmcp-interop-python-v1", version="0.0.0")
 LISTERS = {
@@ -187,4 +188,5 @@ def rpc_error(error):
 
 
 if __name__ == "__main__":
-    run_scenario(sys.modules[__name__])
+    run = run_tour if sys.argv[1:2] == ["tour"] else run_scenario
+    run(sys.modules[__name__])

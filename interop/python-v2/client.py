@@ -19,6 +19,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 from scenario import NEWEST, run_scenario, tapped  # noqa: E402
+from tour import run_tour  # noqa: E402
 
 warnings.simplefilter("ignore", MCPDeprecationWarning)
 
@@ -168,4 +169,5 @@ def rpc_error(error):
 
 
 if __name__ == "__main__":
-    run_scenario(sys.modules[__name__])
+    run = run_tour if sys.argv[1:2] == ["tour"] else run_scenario
+    run(sys.modules[__name__])

@@ -20,6 +20,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { WebSocket } from 'ws';
 import { runScenario } from '../typescript/scenario.mjs';
+import { runTour } from '../typescript/tour.mjs';
 
 const INFO = { name: 'refmcp-interop-typescript-v1', version: '0.0.0' };
 const NOTIFICATIONS = [
@@ -75,7 +76,7 @@ function newClient(revision, capabilities) {
 async function connect({ revision, place, received, notified, failed, sampling, elicitation, roots }) {
     const capabilities = { sampling: {}, roots: { listChanged: true } };
     if (revision === '2025-06-18') capabilities.elicitation = {};
-    if (revision >= '2025-11-25') capabilities.elicitation = { form: {}, url: {} };
+    if (revision >= '2025-11-25') Object.assign(capabilities, { elicitation: { form: {}, url: {} }, sampling: { tools: {} } });
     const client = newClient(revision, capabilities);
     client.onerror = failed;
     client.setRequestHandler(CreateMessageRequestSchema, async ({ params }) => sampling(params));
@@ -146,4 +147,5 @@ async function refusal(revision) {
 const refusedLocally = error => error instanceof TypeError && /^client\.\w+ is not a function$/.test(error.message);
 const rpcError = error => (error instanceof McpError ? { code: error.code, message: error.message, data: error.data } : undefined);
 
-await runScenario({ name: 'typescript-v1', connect, refusal, refusedLocally, rpcError }, process.argv.slice(2));
+const run = process.argv[2] === 'tour' ? runTour : runScenario;
+await run({ name: 'typescript-v1', connect, refusal, refusedLocally, rpcError }, process.argv.slice(2));

@@ -3,6 +3,7 @@
 import * as sdk from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { runScenario } from '../typescript/scenario.mjs';
+import { runTour } from '../typescript/tour.mjs';
 
 const { Client, ProtocolError, SSEClientTransport, SdkError, SdkErrorCode, StreamableHTTPClientTransport } = sdk;
 
@@ -20,6 +21,8 @@ const LISTS = {
     resourceTemplates: ['resources/templates/list', 'listResourceTemplates'],
     prompts: ['prompts/list', 'listPrompts']
 };
+
+const SESSIONS = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'];
 
 const wireErrors = [];
 
@@ -51,9 +54,9 @@ async function connect({ revision, place, received, notified, failed, sampling, 
     const modern = revision >= '2026-07-28';
     const capabilities = { sampling: {}, roots: modern ? {} : { listChanged: true } };
     if (revision === '2025-06-18') capabilities.elicitation = {};
-    if (revision >= '2025-11-25') capabilities.elicitation = { form: {}, url: {} };
+    if (revision >= '2025-11-25') Object.assign(capabilities, { elicitation: { form: {}, url: {} }, sampling: { tools: {} } });
     // `initialize` proposes the first supported version; the newest revision is opened by `server/discover` instead.
-    const era = modern ? { versionNegotiation: { mode: { pin: revision } } } : { supportedProtocolVersions: [revision] };
+    const era = modern ? { versionNegotiation: { mode: { pin: revision } } } : { supportedProtocolVersions: SESSIONS.filter(it => it <= revision) };
     const client = new Client(INFO, { capabilities, ...era });
     client.onerror = failed;
     client.setRequestHandler('sampling/createMessage', async ({ params }) => sampling(params));
@@ -104,4 +107,5 @@ function rpcError(error) {
 
 const refusedLocally = error => error instanceof SdkError && error.code === SdkErrorCode.MethodNotSupportedByProtocolVersion;
 
-await runScenario({ name: 'typescript-v2', connect, refusal, refusedLocally, rpcError }, process.argv.slice(2));
+const run = process.argv[2] === 'tour' ? runTour : runScenario;
+await run({ name: 'typescript-v2', connect, refusal, refusedLocally, rpcError }, process.argv.slice(2));

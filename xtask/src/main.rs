@@ -43,6 +43,7 @@ usage: cargo xtask COMMAND
   interop inspector     the MCP Inspector's command line beside ours, from the file of docs/integrations.md
   interop browser       the consent page of the built-in authorization server in Chromium
   interop replays       recordings with foreign servers and clients, used again
+  interop tour          foreign clients go through the tour, and must do all that they have
   interop logins        foreign clients log in to our server, and our command line to foreign servers
   conformance           the official conformance suite against our server, client and authorization server
   transcripts [--update]

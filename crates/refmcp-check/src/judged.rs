@@ -54,6 +54,7 @@ impl CheckReport {
             revisions: self.revisions.iter().map(|revision| revision.to_string()).collect(),
             recorded_by: Role::Client,
             features: Feature::ALL.iter().map(feature).collect(),
+            client_steps: Vec::new(),
             rules,
         };
         Report::of_check(checked, judgement)

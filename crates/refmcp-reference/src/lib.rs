@@ -17,6 +17,7 @@
 //! | `tools` | the reference tools, one file for each family |
 //! | `resources`, `prompts` | the built-in ones, and those of a directory |
 //! | `models`, `metadata` | methods beyond the protocol |
+//! | `tour` | leads clients through everything, where [`Options::tour`] says so |
 //! | `conformance` | the fixtures of the conformance suite |
 //! | `added_items`, `cancellation_log`, `directory_watcher` | items added at run time, cancelled calls, directories that change |
 //! | `media`, `rfc3339` | pictures and sounds, timestamps as text |
@@ -64,6 +65,7 @@ mod prompts;
 mod resources;
 mod rfc3339;
 mod tools;
+mod tour;
 
 use std::path::PathBuf;
 
@@ -72,6 +74,7 @@ use refmcp_server::{BuildError, Policy, Server, ServerBuilder, Timeouts};
 
 pub use profile::Profile;
 pub use prompts::parse_prompt_file;
+pub use tour::{Occasion, Step, TourSteps, UnknownStep};
 
 /// The scope that a client's token has to have for tools that change something others can see: the lists, and the
 /// resources that can be touched. Everything else takes any token; where no tokens are asked for, all of it takes none.
@@ -103,6 +106,8 @@ pub struct Options {
     pub endpoints: Vec<String>,
     /// Whether clients need a token, for `metadata/get`.
     pub auth_required: bool,
+    /// The steps of the tour that clients are led through, if they are.
+    pub tour: Option<TourSteps>,
 }
 
 impl Default for Options {
@@ -118,6 +123,7 @@ impl Default for Options {
             timeouts: Timeouts::default(),
             endpoints: Vec::new(),
             auth_required: false,
+            tour: None,
         }
     }
 }
@@ -166,6 +172,10 @@ pub fn server_with(
         .page_size(options.page_size)
         .policy(options.policy)
         .timeouts(options.timeouts);
+    if let Some(steps) = options.tour {
+        let instructions = format!("{INSTRUCTIONS} {}", tour::INSTRUCTIONS);
+        builder = tour::add(builder, steps).instructions(instructions);
+    }
     if options.profile.has_reference() {
         builder = tools::add(builder);
         builder = resources::add(builder)?;

@@ -6,7 +6,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_proto::engine::{EngineConfig, Policy, Timeouts};
+use refmcp_proto::engine::{EngineConfig, Policy, Timeouts, VersionChoice};
 use refmcp_proto::jsonrpc::Limits;
 use refmcp_proto::model::{
     CacheScope, Implementation, JsonObject, LogLevel, PromptsCapability, ResourcesCapability,
@@ -23,6 +23,7 @@ use crate::forward::Forward;
 use crate::method::{CallRecord, CustomMethod};
 use crate::request_state::StateSealer;
 use crate::server::{Server, Settings};
+use crate::session::Session;
 
 /// The parts of a server; [`build`](Self::build) makes it one.
 #[must_use = "a builder does nothing until it is built"]
@@ -261,6 +262,29 @@ impl ServerBuilder {
     /// Calls this with a record of every request when it has ended, also of those that need no handler, such as `ping`.
     pub fn on_call(mut self, on_call: impl Fn(&CallRecord<'_>) + Send + Sync + 'static) -> Self {
         self.settings.on_call = Some(Arc::new(on_call));
+        self
+    }
+
+    /// Calls this with each session once it is open, under the lock of its engine: what takes time or sends something
+    /// belongs into a task.
+    pub fn on_session(mut self, on_session: impl Fn(&Arc<Session>) + Send + Sync + 'static) -> Self {
+        self.settings.on_session = Some(Arc::new(on_session));
+        self
+    }
+
+    /// Does this at the beginning of every call of a tool. Like a handler it runs again from its beginning when the client
+    /// has answered a request; an error ends the call.
+    pub fn before_tools<Fut>(mut self, before: impl Fn(Call) -> Fut + Send + Sync + 'static) -> Self
+    where
+        Fut: Future<Output = Result<(), CallError>> + Send + 'static,
+    {
+        self.settings.before_tools = Some(Arc::new(move |call| Box::pin(before(call))));
+        self
+    }
+
+    /// Chooses the revision of sessions, where it is not the one that the client requests.
+    pub fn version_choice(mut self, choice: VersionChoice) -> Self {
+        self.config.version_choice = Some(choice);
         self
     }
 

@@ -23,6 +23,9 @@ pub enum ServerRequestError {
     /// The client did not answer in time.
     #[error("the client did not answer in time")]
     TimedOut,
+    /// The session ended before the client answered.
+    #[error("the session has ended")]
+    Closed,
     /// The result does not fit the request.
     #[error("the answer to \"{key}\" does not fit: {why}")]
     InvalidResult {

@@ -23,7 +23,7 @@
 //! | `catalog` | tools, resources, resource templates and prompts as values |
 //! | `call`, `server_request`, `error` | a call as its handler sees it, requests to the client, errors |
 //! | `forward` | serving calls by another server, for gateways |
-//! | `session` | the state of one connection |
+//! | `session`, `session_request` | the state of one connection, requests to its client outside of calls |
 //! | [`backplane`] | the state that replicas of an HTTP server share |
 //! | `method` | dispatch of methods to handlers, and the log of calls |
 //! | `scopes` | the OAuth scopes that tools require |
@@ -44,6 +44,7 @@ mod scopes;
 mod server;
 mod server_request;
 mod session;
+mod session_request;
 mod statistics;
 mod trace_context;
 
@@ -57,7 +58,9 @@ pub use detached::DetachedCalls;
 pub use error::{CallError, ServerRequestError};
 pub use forward::{Forward, ForwardedCall};
 pub use method::{CallOutcome, CallRecord, CallWork};
-pub use refmcp_proto::engine::{CallId, Change, HandlerOutcome, InputOutcome, LogMessage, Policy, Timeouts};
+pub use refmcp_proto::engine::{
+    CallId, Change, HandlerOutcome, InputOutcome, LogMessage, Policy, Timeouts, VersionChoice,
+};
 pub use refmcp_proto::jsonrpc::{Limits, RpcError, excerpt};
 pub use refmcp_proto::revision::Revision;
 pub use refmcp_proto::time::Timestamp;

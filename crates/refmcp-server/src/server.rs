@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -21,7 +23,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use crate::backplane::{Backplane, MemoryBackplane};
+use crate::call::Call;
 use crate::catalog::{Catalog, ParamHeader};
+use crate::error::CallError;
 use crate::forward::Forward;
 use crate::method::{CallRecord, CustomMethod};
 use crate::session::{Connection, Session, SessionService, TypeMap};
@@ -69,6 +73,8 @@ pub(crate) struct Settings {
     pub(crate) max_running: usize,
     pub(crate) grace: Duration,
     pub(crate) on_call: Option<OnCall>,
+    pub(crate) on_session: Option<OnSession>,
+    pub(crate) before_tools: Option<BeforeTools>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) memory: MemoryBudget,
 }
@@ -76,13 +82,28 @@ pub(crate) struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let grace = Duration::from_secs(5);
-        let memory = MemoryBudget::default();
-        Self { page_size: 200, max_running: 4096, grace, on_call: None, observer: None, memory }
+        Self {
+            page_size: 200,
+            max_running: 4096,
+            grace,
+            on_call: None,
+            on_session: None,
+            before_tools: None,
+            observer: None,
+            memory: MemoryBudget::default(),
+        }
     }
 }
 
 /// What hears of each call that has ended.
 type OnCall = Arc<dyn Fn(&CallRecord<'_>) + Send + Sync>;
+
+/// What hears of each session that has opened.
+type OnSession = Arc<dyn Fn(&Arc<Session>) + Send + Sync>;
+
+/// What each call of a tool does first.
+type BeforeTools =
+    Arc<dyn Fn(Call) -> Pin<Box<dyn Future<Output = Result<(), CallError>> + Send>> + Send + Sync>;
 
 impl Server {
     pub(crate) fn assemble(

@@ -3,13 +3,14 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
-use refmcp_proto::engine::{CallId, Change, Dispatch, LogMessage, Responded};
+use refmcp_proto::engine::{CallId, Change, Dispatch, InputOutcome, LogMessage, Responded, ServerEngine};
 use refmcp_proto::finding::Finding;
+use refmcp_proto::jsonrpc::RequestId;
 use refmcp_proto::model::{ServerNotification, SubscriptionFilter};
 use refmcp_transport::{CallService, Cancellation, EngineHandle, MemoryAccount, Observed, RunningCall};
 use tokio::time::Instant;
@@ -17,6 +18,7 @@ use tokio::time::Instant;
 use crate::catalog::Catalog;
 use crate::method::{self, CallWork};
 use crate::server::Server;
+use crate::session_request::OpenRequests;
 
 /// How a client is connected.
 #[derive(Debug, Clone, Default)]
@@ -120,6 +122,8 @@ struct OwnItems {
     values: TypeMap,
     /// Its own items in the lists.
     catalog: OnceLock<RwLock<Catalog>>,
+    /// The server has ended it.
+    has_ended: AtomicBool,
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -219,6 +223,26 @@ impl Session {
         }
     }
 
+    /// Ends the session: over HTTP its id is unknown from now on, and the client has to open another session. A pipe is its
+    /// session, and goes on.
+    pub fn end(&self) {
+        self.own.get_or_init(Box::default).has_ended.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`end`](Self::end) was called.
+    pub fn has_ended(&self) -> bool {
+        self.own.get().is_some_and(|own| own.has_ended.load(Ordering::Relaxed))
+    }
+
+    /// Looks at the engine; `None` when the connection is over.
+    pub fn inspect<T>(&self, look: impl FnOnce(&ServerEngine) -> T) -> Option<T> {
+        self.handle.get()?.inspect(look)
+    }
+
+    pub(crate) fn handle(&self) -> Option<&EngineHandle> {
+        self.handle.get()
+    }
+
     /// Tells the session the way to its engine.
     pub fn connect(&self, handle: EngineHandle) {
         // A session has one connection; were there a second, the first would go on being the one that is told.
@@ -246,6 +270,16 @@ impl CallService for SessionService {
 
     fn cancellation(&self, work: &CallWork) -> Cancellation {
         work.cancellation().clone()
+    }
+
+    fn ready(&self) {
+        if let Some(on_session) = &self.0.server.settings().on_session {
+            on_session(&self.0);
+        }
+    }
+
+    fn client_responded(&self, request: &RequestId, outcome: InputOutcome) {
+        self.0.value::<OpenRequests>().responded(request, outcome);
     }
 
     fn roots_changed(&self) {

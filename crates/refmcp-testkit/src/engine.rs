@@ -166,6 +166,8 @@ impl TestEngine {
                 Output::Responded(_) => {}
                 // Nothing is forwarded here.
                 Output::Listening(_) => {}
+                // Requests of the session have tests of their own.
+                Output::Ready | Output::ClientResponded { .. } => {}
                 Output::RootsChanged => self.events.push(Event::RootsChanged),
                 Output::Finding(finding) => self.events.push(Event::Finding(finding.rule.id)),
                 Output::Shared(output) => self.shared.push_back(output),

@@ -211,6 +211,10 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
                     None => self.service.waiting_call_ended(call),
                 },
                 Output::NoResponse(exchange) => outbox.end_exchange(exchange),
+                Output::Ready => self.service.ready(),
+                Output::ClientResponded { request, outcome } => {
+                    self.service.client_responded(&request, outcome);
+                }
                 Output::RootsChanged => self.service.roots_changed(),
                 Output::Listening(filter) => self.service.listening(&filter),
                 Output::Finding(finding) => {

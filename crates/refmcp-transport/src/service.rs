@@ -6,10 +6,13 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use refmcp_proto::engine::{
-    CallId, Change, Dispatch, HandlerOutcome, LogMessage, Progress, Responded, ServerEngine,
+    CallFailure, CallId, Change, Dispatch, HandlerOutcome, InputOutcome, LogMessage, Progress, Responded,
+    ServerEngine, SessionRequest,
 };
 use refmcp_proto::finding::Finding;
+use refmcp_proto::jsonrpc::RequestId;
 use refmcp_proto::model::{ServerNotification, SubscriptionFilter};
+use refmcp_proto::time::Timestamp;
 use tokio::sync::futures::OwnedNotified;
 use tokio::task::coop::consume_budget;
 use tokio::task::yield_now;
@@ -28,6 +31,12 @@ pub trait CallService: Send + Sync + 'static {
     fn cancellation(&self, _work: &Self::Work) -> Cancellation {
         Cancellation::default()
     }
+
+    /// The session is open: the client has sent `initialized`.
+    fn ready(&self) {}
+
+    /// What became of a request of the session ([`EngineHandle::request_client`]).
+    fn client_responded(&self, _request: &RequestId, _outcome: InputOutcome) {}
 
     /// The client's roots have changed.
     fn roots_changed(&self) {}
@@ -124,6 +133,21 @@ impl EngineHandle {
     /// Runs a call again that waits for input of the client, since it no longer needs it.
     pub async fn withdraw_input(&self, call: CallId) {
         self.send(|engine| engine.withdraw_input(call)).await;
+    }
+
+    /// Sends the client a request that belongs to no call; `sent` gets its id before a response can come. `None` when the
+    /// connection is over.
+    pub fn request_client(
+        &self,
+        now: Timestamp,
+        request: SessionRequest,
+        sent: impl FnOnce(RequestId),
+    ) -> Option<Result<(), CallFailure>> {
+        let (driver, mut request, mut made) = (self.driver()?, Some((request, sent)), None);
+        driver.step(&mut |engine| {
+            made = request.take().map(|(request, sent)| engine.request_client(now, request).map(sent));
+        });
+        made
     }
 
     /// Ends the connection that a call's messages travel on, if it has one of its own; the client comes back.

@@ -61,7 +61,7 @@ fn run(action: Action) -> Result<ExitReason> {
 
 fn run_command(action: Action) -> Result<ExitReason> {
     match action {
-        Action::Stdio(options) => command::stdio::run(options).map(|()| ExitReason::Done),
+        Action::Stdio(options) => command::stdio::run(*options).map(|()| ExitReason::Done),
         Action::Serve(options) => command::serve::run(*options).map(|()| ExitReason::Done),
         Action::Client(command, shared) => command::client::run(command, &shared),
         Action::Relay(options, url) => relay::run(&options, url.as_ref()),

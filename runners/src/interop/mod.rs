@@ -11,6 +11,7 @@ mod logins;
 mod secrets;
 mod servers;
 mod table;
+mod tour;
 
 use std::fs;
 use std::path::PathBuf;
@@ -119,6 +120,7 @@ pub fn run_named(names: &[&str]) -> Result<Tally> {
         ["browser"] => browser::run(&build()?),
         ["logins"] => logins::run(&build()?),
         ["replays"] => servers::replays::run(&build()?),
+        ["tour"] => tour::run(&build()?),
         _ => {
             let choice = Choice::from_names(names)?;
             run(&build()?, &choice)
@@ -137,6 +139,7 @@ pub fn everything(build: &Build) -> Result<Tally> {
     tally += browser::run(build)?;
     tally += logins::run(build)?;
     tally += servers::replays::run(build)?;
+    tally += tour::run(build)?;
     Ok(tally)
 }
 

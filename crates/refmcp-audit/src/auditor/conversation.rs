@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::Judgement;
 use super::checks::{self, Checks, VerdictWriter};
+use super::client_steps::ClientSteps;
 pub(crate) use super::exchange::{Request, Stream, header, is_content, shows_stateless};
 use super::features::Features;
 use super::message::{Body, Message};
@@ -22,6 +23,7 @@ pub(super) struct Conversation {
     checks: Checks,
     pub(super) verdicts: Verdicts,
     features: Features,
+    client_steps: ClientSteps,
     /// Connections that belong to it: a client without a session has one for each request.
     connections: usize,
 }
@@ -120,8 +122,14 @@ impl Conversation {
             closed_at: None,
             event: 0,
         };
-        let (verdicts, features) = (Verdicts::default(), Features::default());
-        Self { state, checks: checks::all(), verdicts, features, connections: 0 }
+        Self {
+            state,
+            checks: checks::all(),
+            verdicts: Verdicts::default(),
+            features: Features::default(),
+            client_steps: ClientSteps::default(),
+            connections: 0,
+        }
     }
 
     /// Whether a new connection belongs to this conversation: at a server, requests without a session are connections of
@@ -145,7 +153,8 @@ impl Conversation {
     pub(super) fn observe(&mut self, event: &Event, number: u64) {
         self.state.event = number;
         // A session may go on at another process than the one that opened it.
-        self.state.negotiated = self.state.negotiated.or(event.revision);
+        let of_session = event.revision.filter(|revision| revision.lifecycle() == Lifecycle::Handshake);
+        self.state.negotiated = self.state.negotiated.or(of_session);
         match &event.kind {
             EventKind::Opened { .. } => {
                 self.connections += 1;
@@ -171,6 +180,7 @@ impl Conversation {
             _ => {}
         }
         self.check(event);
+        self.client_steps.event(event, &self.state);
         match &event.kind {
             EventKind::Response { status, headers, .. } => {
                 if let Some(stream) = event.stream.and_then(|id| self.state.streams.get_mut(&id)) {
@@ -208,6 +218,7 @@ impl Conversation {
             side: self.state.side,
             verdicts: self.verdicts.clone(),
             features: self.features.with_capabilities(&self.state),
+            client_steps: self.client_steps.with_capabilities(&self.state),
         }
     }
 
@@ -239,6 +250,7 @@ impl Conversation {
                 check.message(&message, &self.state, &mut writer);
             }
             self.features.observe(&message);
+            self.client_steps.message(&message, &self.state);
             self.state.take(&message);
         }
     }

@@ -253,7 +253,7 @@ impl Feature {
     }
 
     /// Whether the capabilities of a party declare it.
-    fn is_declared(self, role: Role, capabilities: &Value) -> bool {
+    pub(super) fn is_declared(self, role: Role, capabilities: &Value) -> bool {
         let has = |pointer: &str| {
             capabilities
                 .pointer(pointer)

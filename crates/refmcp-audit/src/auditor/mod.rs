@@ -7,11 +7,14 @@
 //! | `exchange` | requests without a response, and HTTP requests with theirs |
 //! | `message` | a message as checks see it: sender, kind, members, the request that a response answers |
 //! | `features` | which features of the protocol each party was seen to use |
+//! | `client_step`, `client_steps` | the situations that a client can be in, and what it did there |
 //! | `checks` | the checks, one file for each family of rules, with the state that only it needs |
 //!
 //! What is kept of a peer is limited: conversations, requests without a response, violations of a rule and their evidence.
 
 mod checks;
+mod client_step;
+mod client_steps;
 mod conversation;
 mod exchange;
 mod features;
@@ -26,6 +29,8 @@ use serde_json::Value;
 
 use crate::recording::{Event, EventKind};
 use crate::verdict::{Outcome, Role, Verdict, Verdicts, Violation};
+pub use client_step::{ClientStep, StepOutcome};
+pub use client_steps::ClientSteps;
 use conversation::Conversation;
 pub use features::{Feature, Features, Support};
 
@@ -69,6 +74,8 @@ pub struct Judgement {
     pub verdicts: Verdicts,
     /// The features that they used.
     pub features: Features,
+    /// The situations that the client was in.
+    pub client_steps: ClientSteps,
 }
 
 impl Judgement {
@@ -224,6 +231,7 @@ fn add(all: &mut Vec<Judgement>, judgement: Judgement) {
             known.revisions = judgement.revisions.iter().fold(known.revisions, RevisionSet::with);
             known.verdicts.merge(judgement.verdicts);
             known.features.merge(&judgement.features);
+            known.client_steps.merge(&judgement.client_steps);
         }
         None => all.push(judgement),
     }

@@ -2,7 +2,7 @@
 //!
 //! A broken rule that the specification demands is a failure. One that it recommends is skipped with what happened as its message,
 //! so that it is seen and fails no build; so is a rule that was not exercised or is not judged. A report in which nothing was judged
-//! is an error, and never green.
+//! is an error, and never green. What a client supports stands in properties.
 
 use std::fmt::Write;
 
@@ -85,14 +85,17 @@ impl Suite<'_> {
             self.skipped(),
         );
         let properties = [
-            ("client", self.recording.client.clone()),
-            ("server", self.recording.server.clone()),
-            ("transport", self.recording.transport.clone()),
-            ("revisions", self.recording.revisions.join(" ")),
+            ("client".to_owned(), self.recording.client.clone()),
+            ("server".to_owned(), self.recording.server.clone()),
+            ("transport".to_owned(), self.recording.transport.clone()),
+            ("revisions".to_owned(), self.recording.revisions.join(" ")),
         ];
+        let steps = self.recording.client_steps.iter().filter(|_| self.party == Role::Client);
+        let steps = steps.map(|step| (format!("support of {}", step.step), step.outcome.to_string()));
         out.push_str("    <properties>\n");
-        for (name, value) in properties {
-            let _ = writeln!(out, "      <property name=\"{name}\" value=\"{}\"/>", escaped_line(&value));
+        for (name, value) in properties.into_iter().chain(steps) {
+            let (name, value) = (escaped_line(&name), escaped_line(&value));
+            let _ = writeln!(out, "      <property name=\"{name}\" value=\"{value}\"/>");
         }
         out.push_str("    </properties>\n");
         if self.errors() > 0 {

@@ -110,6 +110,13 @@ fn write_judgement(judgement: &JudgementReport, is_checked: bool, out: &mut Stri
             support(feature.server)
         );
     }
+    if judgement.client_steps.is_empty() {
+        return;
+    }
+    out.push_str("\n### Client support\n\n| step | outcome | a client that supports it |\n|---|---|---|\n");
+    for step in &judgement.client_steps {
+        let _ = writeln!(out, "| {} | {} | {} |", inline(&step.step), step.outcome, inline(&step.shows));
+    }
 }
 
 fn write_rule(rule: &RuleReport, out: &mut String) {

@@ -52,7 +52,8 @@ pub use html::html;
 pub use junit::junit;
 pub use markdown::{difference_markdown, markdown};
 pub use model::{
-    CheckedServer, Conclusion, FeatureReport, JudgementReport, RecordingFile, Report, ReportError, Score,
+    CheckedServer, ClientStepReport, Conclusion, FeatureReport, JudgementReport, RecordingFile, Report,
+    ReportError, Score,
 };
 pub use reporter::Reporter;
 pub use rule::{EvidenceReport, ExchangeReport, RuleOutcome, RuleReport, ViolationReport};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::count::{Count, counts};
 use super::rule::{RuleOutcome, RuleReport};
-use crate::auditor::Support;
+use crate::auditor::{StepOutcome, Support};
 use crate::verdict::Role;
 
 /// The version of the shape; readers refuse others. Members may be added within a version.
@@ -111,6 +111,9 @@ pub struct JudgementReport {
     pub recorded_by: Role,
     /// What was seen of each feature of the protocol.
     pub features: Vec<FeatureReport>,
+    /// The situations that the client was in, and what it did; none in reports on servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub client_steps: Vec<ClientStepReport>,
     /// Every rule that binds a party in one of the revisions, in the order of the catalogue.
     pub rules: Vec<RuleReport>,
 }
@@ -127,6 +130,22 @@ pub struct FeatureReport {
     /// The server's part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<Support>,
+}
+
+/// A situation that a client can be in, and what it did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientStepReport {
+    /// The name of the situation.
+    pub step: String,
+    /// What a client does that supports it.
+    pub shows: String,
+    /// What this client did.
+    pub outcome: StepOutcome,
+    /// How often it did that.
+    pub done: u64,
+    /// How often it said no.
+    pub declined: u64,
 }
 
 /// A JSON text that is no report.

@@ -8,9 +8,9 @@ use refmcp_proto::rule::{self, Rule};
 use refmcp_transport::observer::Side;
 
 use super::excerpt::Excerpt;
-use super::model::{FeatureReport, JudgementReport, RecordingFile, Report};
+use super::model::{ClientStepReport, FeatureReport, JudgementReport, RecordingFile, Report};
 use super::rule::{EvidenceReport, RuleReport, ViolationReport};
-use crate::auditor::{Auditor, Feature, Judgement, audited_rules};
+use crate::auditor::{Auditor, ClientStep, Feature, Judgement, audited_rules};
 use crate::recording::{self, Event, ReadError};
 use crate::verdict::{Evidence, Role, Verdict, Violation};
 
@@ -156,6 +156,11 @@ fn judgement_report(
             server: support(Role::Server),
         }
     });
+    let client_steps = ClientStep::ALL.iter().filter(|_| is_wanted(&Role::Client)).map(|step| {
+        let (done, declined) = judgement.client_steps.counts(*step);
+        let outcome = judgement.client_steps.outcome(*step);
+        ClientStepReport { step: step.to_string(), shows: step.shows().to_owned(), outcome, done, declined }
+    });
     let verdicts = roles.iter().flat_map(|role| verdicts(judgement, *role));
     let rules = verdicts.map(|verdict| {
         let violations = verdict.violations.iter().map(|violation| places.violation(violation)).collect();
@@ -172,6 +177,7 @@ fn judgement_report(
             Side::Server => Role::Server,
         },
         features: features.collect(),
+        client_steps: client_steps.collect(),
         rules: rules.collect(),
     }
 }

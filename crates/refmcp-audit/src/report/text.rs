@@ -5,6 +5,7 @@ use super::difference::Difference;
 use super::model::{Conclusion, FeatureReport, JudgementReport, Report, broken_groups};
 use super::rule::{ExchangeReport, RuleOutcome, RuleReport};
 use super::{by_party, counted, support, times};
+use crate::auditor::StepOutcome;
 use crate::visible::{multi_line, one_line};
 
 /// What a part of a text is, for its colour.
@@ -124,6 +125,7 @@ impl<F: Fn(Tone, &str) -> String> Writer<F> {
         }
         self.counts(judgement);
         self.features(judgement);
+        self.client_steps(judgement);
     }
 
     /// A broken rule: what it says, and each way in which it was broken.
@@ -220,6 +222,25 @@ impl<F: Fn(Tone, &str) -> String> Writer<F> {
         let unseen: Vec<&str> = unseen.map(|feature| feature.feature.as_str()).collect();
         if !unseen.is_empty() {
             self.line(2, Tone::Faint, &format!("not seen: {}", unseen.join(", ")));
+        }
+    }
+
+    /// What the client did in each situation that it was in.
+    fn client_steps(&mut self, judgement: &JudgementReport) {
+        let (unreached, reached): (Vec<_>, Vec<_>) =
+            judgement.client_steps.iter().partition(|step| step.outcome == StepOutcome::NotReached);
+        if reached.is_empty() {
+            return;
+        }
+        self.blank();
+        self.line(0, Tone::Strong, "Client support");
+        for step in reached {
+            let outcome = step.outcome.to_string();
+            self.plain(2, &format!("{:<22}{outcome:<14}{}", step.step, step.shows));
+        }
+        if !unreached.is_empty() {
+            let names: Vec<&str> = unreached.iter().map(|step| step.step.as_str()).collect();
+            self.line(2, Tone::Faint, &format!("not reached: {}", names.join(", ")));
         }
     }
 

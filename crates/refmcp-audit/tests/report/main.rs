@@ -1,5 +1,6 @@
 //! Reports in every format, from recordings in which rules are kept and broken, and from hostile ones.
 
+mod client_steps;
 mod difference;
 mod formats;
 mod page;

@@ -297,6 +297,11 @@ impl SessionDriver {
         self.session_rules().unwrap_or(Revision::LATEST_SESSION.rules())
     }
 
+    /// Whether the server has ended the session.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.0.service().session().has_ended()
+    }
+
     /// Whether the client has sent `initialized`.
     pub(crate) fn is_ready(&self) -> bool {
         self.0.inspect(|engine, _| engine.is_ready())

@@ -153,6 +153,13 @@ impl Sessions {
             return Err(Refusal::unknown_session("there is no such session"));
         };
         caller.observed.join(session.driver.observed());
+        if session.driver.has_ended() {
+            caller.observed.closes("the server has ended the session");
+            if let Some(session) = self.drop_local(&session.id) {
+                self.forget(session.id.clone(), session.shared.as_ref().map(|shared| shared.topic.clone()));
+            }
+            return Err(Refusal::unknown_session("the session has ended"));
+        }
         let now = self.clock.now().as_millis();
         session.used.store(now, Ordering::Relaxed);
         self.report_use(&session, now);

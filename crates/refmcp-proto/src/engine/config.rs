@@ -58,8 +58,33 @@ pub struct EngineConfig {
     pub log_level: LogLevel,
     /// How long lists and resources may be cached, and by which clients, unless a handler says otherwise.
     pub cache: (Duration, CacheScope),
+    /// Chooses the revision of sessions, where it is not the one that the client requests.
+    pub version_choice: Option<VersionChoice>,
     /// Seals the state that clients carry.
     pub sealer: Arc<dyn Sealer>,
+}
+
+/// Chooses the revision of a session, given the client and the revision that the negotiation gives.
+#[derive(Clone)]
+pub struct VersionChoice(Arc<ChooseVersion>);
+
+type ChooseVersion = dyn Fn(&Implementation, Revision) -> Revision + Send + Sync;
+
+impl VersionChoice {
+    /// A choice by this function; a revision that the server does not support for sessions is not taken.
+    pub fn new(choose: impl Fn(&Implementation, Revision) -> Revision + Send + Sync + 'static) -> Self {
+        Self(Arc::new(choose))
+    }
+
+    pub(super) fn choose(&self, client: &Implementation, negotiated: Revision) -> Revision {
+        (self.0)(client, negotiated)
+    }
+}
+
+impl fmt::Debug for VersionChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("VersionChoice").finish_non_exhaustive()
+    }
 }
 
 impl EngineConfig {
@@ -93,6 +118,7 @@ impl EngineConfig {
             max_facts_bytes: None,
             log_level: LogLevel::Info,
             cache: (Duration::ZERO, CacheScope::Private),
+            version_choice: None,
             sealer,
         }
     }

@@ -46,6 +46,16 @@ pub enum Output {
     Cancel(CallId),
     /// Nothing more follows on this exchange, though not every request on it gets a response: they were cancelled.
     NoResponse(ExchangeId),
+    /// The session is open: the client has sent `initialized`.
+    Ready,
+    /// What became of a request that belongs to no call
+    /// ([`ServerEngine::request_client`](super::ServerEngine::request_client)).
+    ClientResponded {
+        /// The request's id.
+        request: RequestId,
+        /// The response, or that none came.
+        outcome: InputOutcome,
+    },
     /// The client's roots have changed.
     RootsChanged,
     /// The changes that the open `subscriptions/listen` streams want, all together; reported by engines whose calls are
@@ -336,6 +346,15 @@ impl Serialize for Replay {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         (**self).serialize(serializer)
     }
+}
+
+/// A request to the client that belongs to no call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SessionRequest {
+    /// Whether the client is there.
+    Ping,
+    /// A request for input.
+    Input(InputRequest),
 }
 
 /// What became of an input request.

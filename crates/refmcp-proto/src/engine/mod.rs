@@ -15,11 +15,12 @@ pub mod message_checks;
 mod report;
 pub mod server;
 
-pub use config::{DuplicateIds, EarlyRequests, EngineConfig, Policy, Sealer, Timeouts};
+pub use config::{DuplicateIds, EarlyRequests, EngineConfig, Policy, Sealer, Timeouts, VersionChoice};
 pub use io::{
     CallFailure, CallId, CallRequest, Change, CloseReason, Dispatch, ExchangeId, HandlerOutcome,
     InputOutcome, KeyedInputRequest, LogMessage, MessageKind, MessageTarget, OutgoingMessage, Output,
-    Progress, Replay, ReplayState, RequestContext, RequestStateUse, Responded, SharedOutput, WaitingCall,
+    Progress, Replay, ReplayState, RequestContext, RequestStateUse, Responded, SessionRequest, SharedOutput,
+    WaitingCall,
 };
 pub use server::{
     DetachedCall, DetachedState, FactsChange, ParkedCall, ResumeError, ServerEngine, SessionFacts,

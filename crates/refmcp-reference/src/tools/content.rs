@@ -32,7 +32,7 @@ fn annotated() -> Vec<ContentBlock> {
     ]
 }
 
-fn mixed() -> Vec<ContentBlock> {
+pub(crate) fn mixed() -> Vec<ContentBlock> {
     vec![ContentBlock::text("One block of each kind:"), picture(), sound(), link(), embedded()]
 }
 

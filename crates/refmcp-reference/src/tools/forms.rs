@@ -12,7 +12,7 @@ const SIZES: [(&str, &str); 3] = [("s", "Small"), ("m", "Medium"), ("l", "Large"
 const DAYS: [(&str, &str); 3] = [("sat", "Saturday"), ("sun", "Sunday"), ("mon", "Monday")];
 
 /// Every field that this client's revision knows.
-pub(super) fn all(peer: &Peer) -> ElicitFormParams {
+pub(crate) fn all(peer: &Peer) -> ElicitFormParams {
     let formatted = |format: StringFormat, title: &str| StringSchema::new().format(format).title(title);
     let mut form = FormSchema::new()
         .required(

@@ -2,9 +2,9 @@
 
 mod about_me;
 mod cancellations;
-mod content;
+pub(crate) mod content;
 mod errors;
-mod forms;
+pub(crate) mod forms;
 mod lists;
 mod resources;
 mod server_requests;

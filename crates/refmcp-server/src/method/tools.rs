@@ -64,7 +64,15 @@ pub(super) fn call(call: &Call) -> Result<PreparedCall, CallError> {
             return Ok(refuse(error).of(statistics));
         }
     };
-    let (inline, work) = (tool.inline, tool.clone().run(call.clone(), arguments));
+    let (mut inline, mut work) = (tool.inline, tool.clone().run(call.clone(), arguments));
+    if let Some(before) = &call.server().settings().before_tools {
+        let (first, then) = (before(call.clone()), work);
+        inline = false;
+        work = Box::pin(async move {
+            first.await?;
+            then.await
+        });
+    }
     Ok(PreparedCall { subject: None, tool: statistics, inline, work }.about(call, &name))
 }
 

@@ -17,6 +17,7 @@ mod pages;
 mod panics;
 mod records;
 mod replay;
+mod session_requests;
 mod sessions;
 mod slow_reader;
 mod states;

@@ -209,7 +209,12 @@ impl Simulation {
                 self.record(Event::Reported { client: number, what: "no response to a ping".into() });
                 self.close_engine(id);
             }
-            Output::RootsChanged | Output::Listening(_) | Output::Responded(_) | Output::Shared(_) => {}
+            Output::Ready
+            | Output::ClientResponded { .. }
+            | Output::RootsChanged
+            | Output::Listening(_)
+            | Output::Responded(_)
+            | Output::Shared(_) => {}
         }
     }
 

@@ -85,7 +85,7 @@ pub(crate) enum LogFormat {
 enum Command {
     /// Serve one client over standard input and output.
     #[command(after_help = examples("refmcp stdio"))]
-    Stdio(ServerOptions),
+    Stdio(Box<ServerOptions>),
     /// Serve any number of clients over HTTP: streamable HTTP, HTTP+SSE and WebSocket on one port.
     #[command(after_help = examples("refmcp serve"))]
     Serve(Box<ServeOptions>),
@@ -126,7 +126,7 @@ enum Command {
 #[derive(Debug)]
 pub(crate) enum Action {
     /// Serve one client over standard input and output.
-    Stdio(ServerOptions),
+    Stdio(Box<ServerOptions>),
     /// Serve over HTTP.
     Serve(Box<ServeOptions>),
     /// Drive a server.
@@ -223,8 +223,11 @@ fn parse_from(words: impl IntoIterator<Item = OsString>) -> Result<(LogOptions, 
     }
     let args = Args::from_arg_matches(&matches).map_err(|error| error.format(&mut definition))?;
     let action = match args.command {
-        Command::Stdio(options) => Action::Stdio(options),
-        Command::Serve(options) => Action::Serve(options),
+        Command::Stdio(options) => Action::Stdio(Box::new(options.completed())),
+        Command::Serve(mut options) => {
+            options.server = options.server.completed();
+            Action::Serve(options)
+        }
         Command::Client(args) => {
             let (command, shared) = args.resolve().map_err(|error| to_clap(&error))?;
             shared.check_roots().map_err(|error| to_clap(&error))?;
@@ -246,6 +249,7 @@ fn parse_from(words: impl IntoIterator<Item = OsString>) -> Result<(LogOptions, 
         Command::CompleteLine(line) => Action::CompleteLine(line.shell, line.words),
         Command::Man => Action::Man,
     };
+    action.record_options().map_or(Ok(()), RecordOptions::check).map_err(|error| to_clap(&error))?;
     Ok((args.logging, action))
 }
 

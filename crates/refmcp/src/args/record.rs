@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::UsageError;
 use super::report::{SavedReport, saved};
 use crate::audit::LiveAudit;
 
@@ -19,10 +20,20 @@ pub(crate) struct RecordOptions {
 
     /// Write the report of the audit to this file instead of stderr, in the format that its name says: .txt, .json, .xml
     /// (JUnit), .sarif, .html or .md; can be repeated.
-    #[arg(long, value_name = "FILE", requires = "audit", value_parser = saved)]
+    #[arg(long, value_name = "FILE", value_parser = saved)]
     pub(crate) report: Vec<SavedReport>,
 
     /// The auditor; the same for clones of the options.
     #[arg(skip)]
     pub(crate) live_audit: LiveAudit,
+}
+
+impl RecordOptions {
+    /// Checks the options against each other, once all that follows from others is set.
+    pub(super) fn check(&self) -> Result<(), UsageError> {
+        match self.report.is_empty() || self.audit {
+            true => Ok(()),
+            false => Err(UsageError::new("--report is for the report of an audit; add --audit")),
+        }
+    }
 }

@@ -15,7 +15,7 @@ pub(crate) mod stdio;
 pub(crate) mod trust;
 
 use anyhow::Result;
-use refmcp_reference::Options;
+use refmcp_reference::{Options, TourSteps};
 use refmcp_server::transport::MemoryBudget;
 use refmcp_server::{ServerBuilder, Timeouts};
 
@@ -42,11 +42,15 @@ fn configure(options: &ServerOptions) -> Result<impl FnOnce(ServerBuilder) -> Se
 
 /// The reference server's options, as they were typed.
 fn reference_options(options: ServerOptions) -> Options {
+    let tour = options.tour;
+    // A tour shows pages to clients.
+    let page_size = if tour.is_some() { 10 } else { 200 };
     Options {
         profile: options.profile,
         resources_dir: options.resources,
         prompts_dir: options.prompts,
-        page_size: options.page_size as usize,
+        page_size: options.page_size.unwrap_or(page_size) as usize,
+        tour: tour.map(|steps| options.tour_skip.iter().fold(steps, TourSteps::without)),
         policy: match options.policy {
             Policy::Strict => refmcp_server::Policy::STRICT,
             Policy::Lenient => refmcp_server::Policy::LENIENT,

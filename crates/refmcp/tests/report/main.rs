@@ -7,6 +7,7 @@ mod live;
 mod recordings;
 #[path = "../support/mod.rs"]
 mod support;
+mod tour;
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;

@@ -8,7 +8,7 @@ use super::super::model::{JudgementReport, broken_groups};
 use super::super::rule::{ExchangeReport, RuleOutcome, RuleReport};
 use super::super::{counted, times};
 use super::{classes, violation_anchor};
-use crate::auditor::Support;
+use crate::auditor::{StepOutcome, Support};
 
 /// Writes the judgement with this number.
 pub(super) fn write(number: usize, judgement: &JudgementReport, is_checked: bool, out: &mut String) {
@@ -33,6 +33,7 @@ pub(super) fn write(number: usize, judgement: &JudgementReport, is_checked: bool
         }
     }
     write_features(judgement, out);
+    write_client_steps(judgement, out);
     for outcome in RuleOutcome::ALL.into_iter().filter(|outcome| *outcome != RuleOutcome::Broken) {
         write_table(judgement, outcome, out);
     }
@@ -124,6 +125,30 @@ fn write_features(judgement: &JudgementReport, out: &mut String) {
         let (client, server) = (cell(feature.client), cell(feature.server));
         let name = escaped_line(&feature.feature);
         let _ = writeln!(out, "<tr><th scope=\"row\">{name}</th>{client}{server}</tr>");
+    }
+    out.push_str("</tbody></table>\n");
+}
+
+fn write_client_steps(judgement: &JudgementReport, out: &mut String) {
+    if judgement.client_steps.is_empty() {
+        return;
+    }
+    out.push_str(
+        "<table class=\"features\"><caption>Client support</caption><thead><tr><th scope=\"col\">step</th>",
+    );
+    out.push_str("<th scope=\"col\">outcome</th><th scope=\"col\">a client that supports it</th></tr></thead><tbody>\n");
+    for step in &judgement.client_steps {
+        let class = match step.outcome {
+            StepOutcome::Done => "used",
+            StepOutcome::NotDeclared | StepOutcome::NotReached => "muted",
+            StepOutcome::Declined | StepOutcome::Ignored => "",
+        };
+        let (name, shows) = (escaped_line(&step.step), escaped_line(&step.shows));
+        let _ = writeln!(
+            out,
+            "<tr><th scope=\"row\">{name}</th><td class=\"{class}\">{}</td><td>{shows}</td></tr>",
+            step.outcome
+        );
     }
     out.push_str("</tbody></table>\n");
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{FactsChange, ReplyTo, ServerEngine, SessionFacts, read_params};
 use crate::engine::report::ReportFindings;
-use crate::engine::{EarlyRequests, ExchangeId, Policy, RequestContext};
+use crate::engine::{EarlyRequests, ExchangeId, Output, Policy, RequestContext};
 use crate::jsonrpc::{Message, Params, Request, RequestId, RpcError, excerpt};
 use crate::model::{DiscoverResult, InitializeParams, InitializeResult};
 use crate::peer::Peer;
@@ -100,7 +100,10 @@ impl ServerEngine {
     /// it is supported, else the newest. Copies of one program describe themselves alike, and are kept once.
     fn negotiate_peer(&mut self, request: &Request<'_>, newest: Revision) -> Result<Arc<Peer>, RpcError> {
         let text = request.params.text.unwrap_or_default();
-        if let Some(peer) = self.peers().find(Method::Initialize.name(), text, None) {
+        let choice = self.config.version_choice.clone();
+        if choice.is_none()
+            && let Some(peer) = self.peers().find(Method::Initialize.name(), text, None)
+        {
             return Ok(peer);
         }
         self.check_version_member(request)?;
@@ -109,10 +112,16 @@ impl ServerEngine {
             revision if self.config.revisions.contains(&revision) => revision,
             _ => newest,
         };
+        let chosen = choice.as_ref().map(|choice| choice.choose(&params.client_info, revision));
+        let is_supported =
+            |chosen: &Revision| self.config.supported_revisions(Lifecycle::Handshake).any(|it| it == *chosen);
+        let revision = chosen.filter(is_supported).unwrap_or(revision);
         let mut capabilities = params.capabilities;
         downgrade::client_capabilities(revision.rules(), &mut capabilities);
         let peer = Arc::new(Peer { revision, capabilities, info: Some(params.client_info) });
-        self.peers().remember(Method::Initialize.name(), text, None, peer.clone());
+        if choice.is_none() {
+            self.peers().remember(Method::Initialize.name(), text, None, peer.clone());
+        }
         Ok(peer)
     }
 
@@ -154,6 +163,7 @@ impl ServerEngine {
             Phase::Opening(_) => {
                 self.set_ready();
                 self.share_change(|| FactsChange::Ready);
+                self.outputs.push_back(Output::Ready);
                 self.serve_early_requests(now);
             }
         }

@@ -43,10 +43,10 @@ struct OpenRequests {
 }
 
 #[derive(Debug)]
-struct OpenRequest {
-    call: CallId,
-    key: String,
-    until: Timestamp,
+pub(super) struct OpenRequest {
+    /// The call that waits for the response, and its key there; a request of the session has none.
+    pub(super) waiting: Option<(CallId, String)>,
+    pub(super) until: Timestamp,
 }
 
 /// Bits of the count in an id.
@@ -86,7 +86,7 @@ impl ServerRequests {
         self.open.as_ref()?.by_deadline.first().copied()
     }
 
-    fn open(&mut self, input: OpenRequest) -> RequestId {
+    pub(super) fn open(&mut self, input: OpenRequest) -> RequestId {
         let id = self.new_id();
         let open = self.open.get_or_insert_default();
         open.by_deadline.insert((input.until, self.next));
@@ -103,7 +103,14 @@ impl ServerRequests {
 
     fn of(&self, call: CallId) -> Vec<i64> {
         let open = self.open.iter().flat_map(|open| &open.by_number);
-        open.filter(|(_, open)| open.call == call).map(|(number, _)| *number).collect()
+        let is_of = |open: &OpenRequest| open.waiting.as_ref().is_some_and(|(waiting, _)| *waiting == call);
+        open.filter(|(_, open)| is_of(open)).map(|(number, _)| *number).collect()
+    }
+
+    /// How many requests belong to no call.
+    pub(super) fn of_session(&self) -> usize {
+        let open = self.open.iter().flat_map(|open| open.by_number.values());
+        open.filter(|open| open.waiting.is_none()).count()
     }
 }
 
@@ -166,7 +173,8 @@ impl ServerEngine {
             self.share(SharedOutput::Expect { ids, within, call: Some(call) });
         }
         for (key, mut request) in requests {
-            let id = self.server_requests.open(OpenRequest { call: number, key, until: now + within });
+            let id =
+                self.server_requests.open(OpenRequest { waiting: Some((number, key)), until: now + within });
             downgrade::set_elicitation_id(&mut request, &id);
             self.send(to, MessageKind::Request, |json| {
                 encode::request(json, &id, request.method(), &request.params())
@@ -220,7 +228,7 @@ impl ServerEngine {
             RequestId::Integer(number) if self.server_requests.has_made(number) => {
                 // Otherwise it is late, or the second one: messages cross, which breaks no rule.
                 if let Some(input) = self.server_requests.close(number) {
-                    self.record(input.call, input.key, outcome);
+                    self.responded(number, input, outcome);
                 }
             }
             _ => self.report_unknown_response(id),
@@ -241,6 +249,17 @@ impl ServerEngine {
         let rule = if self.phase.peer().is_some() { &rule::RPC_05 } else { &rule::RPC_15 };
         let what = format!("an answer to {id}, which was never asked");
         self.report(rule, what, "send the id of the server's request as it came");
+    }
+
+    /// Hands the response to what waits for it.
+    fn responded(&mut self, number: i64, request: OpenRequest, outcome: InputOutcome) {
+        match request.waiting {
+            Some((call, key)) => self.record(call, key, outcome),
+            None => {
+                let request = RequestId::Integer(number);
+                self.outputs.push_back(Output::ClientResponded { request, outcome });
+            }
+        }
     }
 
     fn record(&mut self, number: CallId, key: String, outcome: InputOutcome) {
@@ -287,8 +306,9 @@ impl ServerEngine {
                 break;
             }
             let Some(input) = self.server_requests.close(number) else { continue };
-            self.send_cancelled(number, input.call, "no answer in time");
-            self.record(input.call, input.key, InputOutcome::TimedOut);
+            let call = input.waiting.as_ref().map(|(call, _)| *call);
+            self.send_cancelled(number, call, "no answer in time");
+            self.responded(number, input, InputOutcome::TimedOut);
         }
     }
 
@@ -296,7 +316,7 @@ impl ServerEngine {
     pub(super) fn cancel_server_requests(&mut self, call: CallId, why: &'static str) {
         for number in self.server_requests.of(call) {
             self.server_requests.close(number);
-            self.send_cancelled(number, call, why);
+            self.send_cancelled(number, Some(call), why);
         }
     }
 
@@ -307,11 +327,10 @@ impl ServerEngine {
         }
     }
 
-    fn send_cancelled(&mut self, number: i64, call: CallId, why: &'static str) {
+    fn send_cancelled(&mut self, number: i64, call: Option<CallId>, why: &'static str) {
         self.share(SharedOutput::Withdraw(RequestId::Integer(number)));
-        let to = self
-            .calls
-            .get(call)
+        let to = call
+            .and_then(|call| self.calls.get(call))
             .map_or(MessageTarget::Session, |call| MessageTarget::Exchange(call.exchange));
         let params = CancelledParams::new(RequestId::Integer(number)).reason(why);
         self.send(to, MessageKind::Notification, |json| {

@@ -12,6 +12,7 @@
 //! | `batches` | responses to requests that came as one array |
 //! | `detached` | calls that outlive their exchange, as data |
 //! | `input_rounds` | input requests to the client, and running a handler again |
+//! | `session_requests` | requests to the client that belong to no call |
 //! | `request_state` | what a client carries between two rounds |
 //! | `subscriptions` | notifications of changes |
 //! | `call_notifications` | progress and log messages |
@@ -30,6 +31,7 @@ mod request_meta;
 mod request_state;
 mod responses;
 mod routing;
+mod session_requests;
 mod subscriptions;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -61,6 +63,7 @@ use subscriptions::Listener;
 ///
 /// In: [`receive`](Self::receive) bytes or [`message`](Self::message), [`finish`](Self::finish) a call,
 /// [`call_notifications`](Self::progress), [`log`](Self::log), [`changed`](Self::changed),
+/// [`request_client`](Self::request_client),
 /// [`session_changed`](Self::session_changed), [`tick`](Self::tick),
 /// [`close_exchange`](Self::close_exchange), [`wind_down`](Self::wind_down).
 /// Where other processes serve the same session: [`resume`](Self::resume), [`adopt`](Self::adopt) facts,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use refmcp_http::{Options, Rate};
-use refmcp_reference::Profile;
+use refmcp_reference::{Profile, TourSteps, UnknownStep};
 
 use super::value::{host_name, memory, ops_address, seconds, web_origin};
 use super::{OutputFormat, RecordOptions};
@@ -112,9 +112,9 @@ pub(crate) struct ServerOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) prompts: Option<PathBuf>,
 
-    /// Things on one page of a list.
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    pub(crate) page_size: u32,
+    /// Things on one page of a list; 200 if left out, and 10 with --tour.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) page_size: Option<u32>,
 
     /// What to do with clients that break the protocol in tolerable ways: refuse them, or serve them and log a finding.
     #[arg(long, value_enum, default_value_t = Policy::Strict)]
@@ -144,6 +144,15 @@ pub(crate) struct ServerOptions {
     #[arg(long, value_name = "PLAN")]
     pub(crate) faults: Option<String>,
 
+    /// Lead each client through everything that a server may do: all, or some steps separated by commas. Judges as --audit does;
+    /// the report says what the client supports.
+    #[arg(long, value_name = "STEPS", num_args = 0..=1, default_missing_value = "all", value_parser = tour_steps)]
+    pub(crate) tour: Option<TourSteps>,
+
+    /// Steps of the tour to leave out, separated by commas.
+    #[arg(long, value_name = "STEPS", requires = "tour", value_parser = tour_steps)]
+    pub(crate) tour_skip: Option<TourSteps>,
+
     /// How many bytes may be held in memory for all clients together: messages that are not complete, responses that are
     /// not read, logs of streams. A number with K, M or G; half of the machine's or the container's memory if left out.
     #[arg(long, value_name = "BYTES", value_parser = memory)]
@@ -160,6 +169,19 @@ pub(crate) enum Policy {
     Strict,
     /// Serve what can be understood.
     Lenient,
+}
+
+impl ServerOptions {
+    /// The same with what follows from the options: a tour is judged.
+    pub(crate) fn completed(mut self) -> Self {
+        self.record.audit |= self.tour.is_some();
+        self
+    }
+}
+
+/// Steps of the tour, separated by commas.
+fn tour_steps(names: &str) -> Result<TourSteps, UnknownStep> {
+    TourSteps::from_names(names.split(',').map(str::trim))
 }
 
 /// Profiles by their names.
