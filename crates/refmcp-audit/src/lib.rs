@@ -6,6 +6,7 @@
 //! | [`recording`] | what crossed a connection, as JSON lines: written by an observer, read from a file |
 //! | [`auditor`] | events in, verdicts out: no IO and no clock |
 //! | [`replay`] | recordings replayed as a client, as a server, and compared |
+//! | [`bounded`] | the auditor of the beginning of each conversation, whose cost is bounded |
 //! | [`verdict`] | verdicts on rules, with their evidence |
 //! | [`coverage`] | of each rule, how it is observed, or why it cannot be |
 //! | [`report`] | verdicts as text, JSON, JUnit, SARIF, Markdown and HTML, and what differs between two of them |
@@ -34,6 +35,8 @@
 )]
 
 pub mod auditor;
+pub mod bounded;
+mod client_verdict;
 pub mod coverage;
 pub mod recording;
 pub mod replay;
@@ -42,3 +45,4 @@ pub mod verdict;
 pub mod visible;
 
 pub use auditor::Auditor;
+pub use client_verdict::ClientVerdict;

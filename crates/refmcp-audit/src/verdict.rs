@@ -225,6 +225,17 @@ impl Verdicts {
         }
     }
 
+    /// Forgets the texts of evidence beyond so many bytes.
+    pub(crate) fn limit_texts(&mut self, mut bytes: usize) {
+        let violations = self.by_rule.values_mut().flat_map(|verdict| &mut verdict.violations);
+        for Violation { evidence: Evidence { text, .. }, .. } in violations {
+            match bytes.checked_sub(text.len()) {
+                Some(left) => bytes = left,
+                None => *text = String::new(),
+            }
+        }
+    }
+
     fn verdict(&mut self, rule: &'static Rule, role: Role) -> &mut Verdict {
         self.by_rule.entry((rule.id, role)).or_insert_with(|| Verdict::unexercised(rule, role))
     }

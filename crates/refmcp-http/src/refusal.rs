@@ -41,6 +41,7 @@ struct Extras {
     detail: Option<Box<str>>,
     /// The rule that the client broke, where the specification has one, and what it should send.
     finding: Option<Finding>,
+    is_finding_told: bool,
 }
 
 macro_rules! reasons {
@@ -130,6 +131,17 @@ impl Refusal {
             failed_authorization: false,
             answer: None,
         }
+    }
+
+    /// Says whether an observer has told of the finding.
+    pub(crate) fn with_finding_told(mut self, is_told: bool) -> Self {
+        self.extras.is_finding_told = is_told;
+        self
+    }
+
+    /// Whether an observer has told of the finding, so that the log needs no line.
+    pub(crate) fn is_finding_told(&self) -> bool {
+        self.extras.is_finding_told
     }
 
     /// Adds the finding that it is made for.

@@ -16,6 +16,7 @@
 //! | `profile` | which half of the contents is offered |
 //! | `tools` | the reference tools, one file for each family |
 //! | `resources`, `prompts` | the built-in ones, and those of a directory |
+//! | `verdict` | the verdict of an audit on the client, as a resource and in `about_me` |
 //! | `models`, `metadata` | methods beyond the protocol |
 //! | `tour` | leads clients through everything, where [`Options::tour`] says so |
 //! | `conformance` | the fixtures of the conformance suite |
@@ -66,6 +67,7 @@ mod resources;
 mod rfc3339;
 mod tools;
 mod tour;
+mod verdict;
 
 use std::path::PathBuf;
 
@@ -75,6 +77,7 @@ use refmcp_server::{BuildError, Policy, Server, ServerBuilder, Timeouts};
 pub use profile::Profile;
 pub use prompts::parse_prompt_file;
 pub use tour::{Occasion, Step, TourSteps, UnknownStep};
+pub use verdict::VerdictSource;
 
 /// The scope that a client's token has to have for tools that change something others can see: the lists, and the
 /// resources that can be touched. Everything else takes any token; where no tokens are asked for, all of it takes none.
@@ -108,6 +111,8 @@ pub struct Options {
     pub auth_required: bool,
     /// The steps of the tour that clients are led through, if they are.
     pub tour: Option<TourSteps>,
+    /// What knows the verdict on a client, where clients are judged.
+    pub verdicts: Option<VerdictSource>,
 }
 
 impl Default for Options {
@@ -124,6 +129,7 @@ impl Default for Options {
             endpoints: Vec::new(),
             auth_required: false,
             tour: None,
+            verdicts: None,
         }
     }
 }
@@ -177,8 +183,8 @@ pub fn server_with(
         builder = tour::add(builder, steps).instructions(instructions);
     }
     if options.profile.has_reference() {
-        builder = tools::add(builder);
-        builder = resources::add(builder)?;
+        builder = tools::add(builder, options.verdicts.as_ref());
+        builder = resources::add(builder)?.resource(verdict::resource(options.verdicts));
         builder = prompts::add(builder);
         builder = models::add(builder);
         builder = metadata::add(builder, options.endpoints, options.auth_required);

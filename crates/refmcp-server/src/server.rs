@@ -183,15 +183,7 @@ impl Server {
 
     /// The parts of a session, for a driver of its own: the engine, and the service that runs its calls. The driver
     /// gives the session a handle to the engine with [`Session::connect`].
-    pub fn open(&self, config: Arc<EngineConfig>, mut connection: Connection) -> SessionParts {
-        if let Some(observer) = self.observer()
-            && !connection.observed.is_observed()
-        {
-            let (transport, peer) =
-                (connection.transport, connection.principal.as_deref().unwrap_or_default());
-            connection.observed =
-                Observed::open(observer.clone(), Side::Server, transport, peer, self.clock());
-        }
+    pub fn open(&self, config: Arc<EngineConfig>, connection: Connection) -> SessionParts {
         let engine = ServerEngine::new(config, connection.principal.clone());
         let session = Session::new(self.clone(), connection);
         SessionParts { engine, service: SessionService(session) }
@@ -234,10 +226,18 @@ impl Server {
     async fn drive<R: FrameReader, W: FrameWriter>(
         &self,
         pipe: (R, W),
-        connection: Connection,
+        mut connection: Connection,
         handlers: Option<Handle>,
         stop: CancellationToken,
     ) -> io::Result<ConnectionEnd> {
+        if let Some(observer) = self.observer()
+            && connection.observed.id().is_none()
+        {
+            let (transport, peer) =
+                (connection.transport, connection.principal.as_deref().unwrap_or_default());
+            connection.observed =
+                Observed::open(observer.clone(), Side::Server, transport, peer, self.clock());
+        }
         let SessionParts { engine, service } = self.open(self.inner.config.clone(), connection);
         let session = service.session().clone();
         let (clock, grace) = (self.inner.clock, self.inner.settings.grace);
@@ -319,9 +319,10 @@ impl Server {
         &self.inner.statistics
     }
 
-    /// Counts and logs what a client did wrong, in the session of this number or in a message that is of none.
-    pub fn record(&self, session: Option<u64>, finding: &Finding) {
-        self.inner.statistics.findings.record(self.now(), session, finding);
+    /// Counts and logs what a client did wrong, in the session of this number or in a message that is of none. It is only
+    /// counted where an observer has told of it already.
+    pub fn record(&self, session: Option<u64>, finding: &Finding, is_told: bool) {
+        self.inner.statistics.findings.record(self.now(), session, finding, is_told);
     }
 
     /// The calls of each tool that the server offers, by name. The last are all others: tools of single sessions, tools

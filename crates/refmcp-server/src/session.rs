@@ -3,6 +3,7 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -61,6 +62,11 @@ pub trait RequestHeaders: Send + Sync {
     /// Their names and values.
     fn read(&self) -> Vec<(String, String)>;
 
+    /// The address of the client, where it is known.
+    fn client_address(&self) -> Option<IpAddr> {
+        None
+    }
+
     /// Copies what is kept of them and frees the rest, such as the buffer of the request: the call goes on for some time.
     fn detach(&self);
 }
@@ -85,6 +91,14 @@ impl Headers {
                 pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
             }
             HeaderSource::Request(request) => request.read(),
+        }
+    }
+
+    /// The address of the client that sent the request, where it is known.
+    pub fn client_address(&self) -> Option<IpAddr> {
+        match &self.0 {
+            HeaderSource::Request(request) => request.client_address(),
+            HeaderSource::None | HeaderSource::Lines(_) => None,
         }
     }
 
@@ -302,8 +316,8 @@ impl CallService for SessionService {
     }
 
     fn found(&self, finding: &Finding, message: Option<&[u8]>) {
-        self.0.server.record(Some(self.0.number), finding);
-        self.0.connection.observed.finding(finding, message);
+        let is_told = self.0.connection.observed.finding(finding, message);
+        self.0.server.record(Some(self.0.number), finding, is_told);
     }
 
     fn answered(&self, responded: &Responded, took: Duration) {

@@ -176,11 +176,11 @@ struct Lines {
 
 impl FindingLog {
     /// Counts a finding and logs it: as a warning what the specification demands, as information the rest. What comes
-    /// too often is logged for debugging only.
-    pub(crate) fn record(&self, now: Timestamp, session: Option<u64>, finding: &Finding) {
+    /// too often, or was told already, is logged for debugging only.
+    pub(crate) fn record(&self, now: Timestamp, session: Option<u64>, finding: &Finding, is_told: bool) {
         self.findings.lock().record(finding);
         let rule = finding.rule.id;
-        if !self.has_room(rule, now) {
+        if is_told || !self.has_room(rule, now) {
             tracing::debug!(session, rule, "{finding}");
         } else if finding.is_violation() {
             tracing::warn!(session, rule, "{finding}");
@@ -266,7 +266,7 @@ mod tests {
         assert!(!log.has_room("RPC-01", start + Duration::from_millis(999)));
         assert!(log.has_room("RPC-01", start + PERIOD));
         let finding = Finding::new(&refmcp_proto::rule::RPC_01, "x", "y");
-        (0..100).for_each(|_| log.record(start, None, &finding));
+        (0..100).for_each(|_| log.record(start, None, &finding, false));
         assert_eq!(log.all().iter().next().map(|found| found.count), Some(100));
     }
 }

@@ -25,11 +25,13 @@ use std::time::Duration;
 
 use refmcp_proto::revision::{Lifecycle, Revision};
 use refmcp_server::Server;
+use refmcp_server::transport::observer::Direction;
 use refmcp_server::transport::pipe::{Frame, FrameReader, FrameWriter, LineReader, LineWriter};
 use serde_json::{Map, Value, json};
 use tokio::io::{DuplexStream, ReadHalf, WriteHalf};
 use tokio::time::timeout;
 
+use crate::audit::PipeAudit;
 use crate::messages::{initialize_params, request_meta};
 
 pub use accept::{accept_all, all_capabilities};
@@ -40,7 +42,8 @@ pub type MemoryReader = LineReader<ReadHalf<DuplexStream>>;
 /// The client's end of a pipe in memory, for writing.
 pub type MemoryWriter = LineWriter<WriteHalf<DuplexStream>>;
 
-/// A client of one server, over a pipe in memory unless said otherwise.
+/// A client of one server, over a pipe in memory unless said otherwise. It judges the server by the rules of the specification:
+/// dropping the client panics if the server broke one that is demanded.
 #[derive(Debug)]
 pub struct TestClient<R = MemoryReader, W = MemoryWriter> {
     reader: R,
@@ -56,6 +59,7 @@ pub struct TestClient<R = MemoryReader, W = MemoryWriter> {
     /// How long the server may say nothing while something is expected of it. Under a paused clock it has to be
     /// longer than the timers of the server that a test waits for.
     pub patience: Duration,
+    audit: PipeAudit,
 }
 
 impl TestClient {
@@ -85,6 +89,7 @@ impl<R: FrameReader, W: FrameWriter> TestClient<R, W> {
             notifications: Vec::new(),
             requests: VecDeque::new(),
             patience: Duration::from_secs(20),
+            audit: PipeAudit::new(),
         }
     }
 
@@ -110,6 +115,7 @@ impl<R: FrameReader, W: FrameWriter> TestClient<R, W> {
 
     /// Sends a text as it is.
     pub async fn send_text(&mut self, text: &str) {
+        self.audit.passed(Direction::Sent, text.as_bytes());
         self.writer.push(text.as_bytes());
         while self.writer.pending() > 0 {
             let written = timeout(self.patience, self.writer.flush()).await;
@@ -300,6 +306,7 @@ impl<R: FrameReader, W: FrameWriter> TestClient<R, W> {
         loop {
             match self.reader.next_frame() {
                 Some(Frame::Message(bytes)) => {
+                    self.audit.passed(Direction::Received, bytes);
                     let shown = || String::from_utf8_lossy(bytes).into_owned();
                     return Some(
                         serde_json::from_slice(bytes).unwrap_or_else(|why| panic!("{why} in {}", shown())),

@@ -12,6 +12,7 @@
 //! | [`sealer`] | an insecure sealer of request states |
 //! | [`transcript`] | conversations as text files, run under several revisions |
 //! | [`unchecked`] | counts what cannot be checked on a machine |
+//! | `audit` | fails a test in which our side breaks a rule (feature `server`) |
 //! | `backplane` | the contract of every backplane (feature `server`) |
 //! | `client` | a client of a real server (feature `server`) |
 //! | `log` | captures the log of a test and searches it for secrets (feature `log`) |
@@ -23,6 +24,8 @@
 //! | `server_endpoint` | a real server as the server of a transcript (feature `server`) |
 //! | `simulation` | conversations in virtual time over a faulty network, all from one seed (feature `server`) |
 
+#[cfg(feature = "server")]
+pub mod audit;
 #[cfg(feature = "server")]
 pub mod backplane;
 #[cfg(feature = "server")]

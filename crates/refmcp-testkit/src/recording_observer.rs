@@ -141,9 +141,10 @@ impl Observer for RecordingObserver {
         self.record(context, &format!("failed: {why}"), Vec::new());
     }
 
-    fn finding(&self, context: &EventContext<'_>, finding: &Finding, message: Option<&[u8]>) {
+    fn finding(&self, context: &EventContext<'_>, finding: &Finding, message: Option<&[u8]>) -> bool {
         let message = message.map(text).unwrap_or_default();
         self.record(context, &format!("finding {} in {message}", finding.rule), Vec::new());
+        false
     }
 
     fn stderr(&self, context: &EventContext<'_>, bytes: &[u8]) {

@@ -8,16 +8,28 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use parking_lot::Mutex;
-use refmcp_audit::recording::{Event, EventKind, Masks, Recorder};
+use refmcp_audit::recording::{Event, EventKind, EventSink, Masks, Recorder};
 use refmcp_check::EventListener;
 use refmcp_client::redact;
-use refmcp_transport::observer::Observer;
+use refmcp_proto::rule::Rule;
+use refmcp_transport::observer::{ConnectionId, Observer};
 
 use crate::args::RecordOptions;
 use crate::audit::LiveAudit;
 use crate::store::append_private;
 use crate::ui::output::print_json;
 use crate::ui::redact::masked;
+
+/// What is masked in heads and in input that is no message.
+pub(crate) fn masks() -> Masks {
+    Masks {
+        // The user may have given one of those that may be shown, with a secret in it.
+        header: |name, value| masked(redact::header(name, value)).into_owned(),
+        target: redact::target,
+        // The body of a refusal may repeat a secret of the request.
+        text: |text| masked(text).into_owned(),
+    }
+}
 
 /// Where events go: a file, standard output, an audit.
 pub(crate) struct Recording {
@@ -39,7 +51,7 @@ impl Recording {
 
     /// The observer that writes the events; none where they go nowhere.
     pub(crate) fn observer(self) -> Option<Arc<dyn Observer>> {
-        self.goes_somewhere().then(|| Arc::new(Recorder::new(masks(), move |event| self.write(&event))) as _)
+        self.goes_somewhere().then(|| Arc::new(Recorder::with_sink(masks(), self)) as _)
     }
 
     /// What writes events that were not seen by an observer; none where they go nowhere.
@@ -47,7 +59,7 @@ impl Recording {
         self.goes_somewhere().then(|| {
             let masks = masks();
             Arc::new(move |event: &Event| {
-                self.write(&Event { kind: masks.masked(event.kind.clone()), ..event.clone() });
+                self.event(Event { kind: masks.masked(event.kind.clone()), ..event.clone() });
             }) as _
         })
     }
@@ -55,10 +67,12 @@ impl Recording {
     fn goes_somewhere(&self) -> bool {
         self.file.is_some() || self.stdout || self.audit.is_some()
     }
+}
 
-    fn write(&self, event: &Event) {
+impl EventSink for Recording {
+    fn event(&self, event: Event) {
         if let Some(audit) = &self.audit {
-            audit.observe(event);
+            audit.observe(&event);
         }
         let shown =
             self.stdout && matches!(event.kind, EventKind::Message { .. } | EventKind::Invalid { .. });
@@ -75,15 +89,8 @@ impl Recording {
             tracing::warn!("the output is incomplete: {error}");
         }
     }
-}
 
-/// What hides the secrets in heads and in input that is no message.
-fn masks() -> Masks {
-    Masks {
-        // The user may have given one of those that may be shown, with a secret in it.
-        header: |name, value| masked(redact::header(name, value)).into_owned(),
-        target: redact::target,
-        // The body of a refusal may repeat a secret of the request.
-        text: |text| masked(text).into_owned(),
+    fn has_told(&self, connection: ConnectionId, rule: &'static Rule) -> bool {
+        self.audit.as_ref().is_some_and(|audit| audit.has_told(connection, rule))
     }
 }

@@ -1,9 +1,10 @@
 //! A conversation: all that one client and one server sent each other, and what follows from it for later messages.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use refmcp_proto::model::keys;
 use refmcp_proto::revision::{Lifecycle, Revision, RevisionSet};
+use refmcp_proto::rule::{self, Rule};
 use refmcp_transport::observer::{Direction, Side};
 use serde_json::Value;
 
@@ -13,17 +14,23 @@ use super::client_steps::ClientSteps;
 pub(crate) use super::exchange::{Request, Stream, header, is_content, shows_stateless};
 use super::features::Features;
 use super::message::{Body, Message};
+use super::party::name;
+pub(crate) use super::party::{PartyFacts, declares};
 use crate::recording::{Event, EventKind};
-use crate::verdict::{Role, Verdicts};
+use crate::verdict::{Role, Verdicts, Violation};
 
 /// One conversation with its verdicts.
 #[derive(Debug)]
 pub(super) struct Conversation {
+    /// Its number in the auditor.
+    pub(super) id: u64,
     state: State,
     checks: Checks,
     pub(super) verdicts: Verdicts,
     features: Features,
     client_steps: ClientSteps,
+    /// Rules that the other party broke, as the recording process has told by itself.
+    found: HashSet<String>,
     /// Connections that belong to it: a client without a session has one for each request.
     connections: usize,
 }
@@ -72,39 +79,19 @@ pub(crate) enum Handshake {
     Ready,
 }
 
-/// What a party says of itself, by `initialize`, `server/discover` or `_meta`.
-#[derive(Debug, Default)]
-pub(crate) struct PartyFacts {
-    /// Name and version.
-    pub(crate) name: String,
-    /// The capabilities, an object once they are known.
-    pub(crate) capabilities: Value,
-}
-
-impl PartyFacts {
-    /// Whether the party declares the capability that these names lead to; `None` while its capabilities are not known.
-    pub(crate) fn declares(&self, names: &[&str]) -> Option<bool> {
-        self.capabilities.is_object().then(|| declares(&self.capabilities, names))
-    }
-}
-
-/// Whether capabilities have what these names lead to; what is null or false is not declared.
-pub(crate) fn declares(capabilities: &Value, names: &[&str]) -> bool {
-    let found = names.iter().try_fold(capabilities, |value, name| value.get(name));
-    found.is_some_and(|value| !matches!(value, Value::Null | Value::Bool(false)))
-}
-
 /// A request is known by its sender and its id, and over HTTP by its stream too: other clients may use the same id.
 type RequestKey = (Role, Option<u64>, String);
 
 /// Requests without a response and HTTP requests that are remembered; what exceeds it is judged by itself.
 const MAX_REQUESTS: usize = 4096;
 
+/// Rules of findings that are remembered.
+const MAX_FOUND: usize = 1024;
 /// Milliseconds after which a message has surely reached the other side.
 const UNDER_WAY: u64 = 5_000;
 
 impl Conversation {
-    pub(super) fn new(side: Side, transport: &str, peer: &str) -> Self {
+    pub(super) fn new(id: u64, side: Side, transport: &str, peer: &str) -> Self {
         let state = State {
             side,
             transport: transport.to_owned(),
@@ -123,11 +110,13 @@ impl Conversation {
             event: 0,
         };
         Self {
+            id,
             state,
             checks: checks::all(),
             verdicts: Verdicts::default(),
             features: Features::default(),
             client_steps: ClientSteps::default(),
+            found: HashSet::new(),
             connections: 0,
         }
     }
@@ -146,7 +135,12 @@ impl Conversation {
 
     /// Whether all its connections are closed and no other will join it.
     pub(super) fn is_closed(&self) -> bool {
-        self.connections == 0 && !(self.state.side == Side::Server && self.state.is_stateless())
+        self.connections == 0 && !self.is_shared()
+    }
+
+    /// Whether it has a connection for each request, so that other clients at the same address may have a part in it.
+    pub(super) fn is_shared(&self) -> bool {
+        self.state.side == Side::Server && self.state.is_stateless()
     }
 
     /// Takes an event, which has this number among all that are observed.
@@ -172,6 +166,7 @@ impl Conversation {
                     Err(_) => self.state.is_overfull = true,
                 }
             }
+            EventKind::Finding { rule, .. } => self.takes_finding(rule),
             EventKind::Request { method, headers, .. } => {
                 self.state.is_resumed |= headers.iter().any(|(name, _)| name == "last-event-id");
                 let (method, headers) = (method.clone(), headers.clone());
@@ -187,14 +182,14 @@ impl Conversation {
                     (stream.status, stream.response_headers) = (Some(*status), headers.clone());
                 }
                 if *status >= 400 {
-                    self.state.lose_requests(event.stream, |_| true);
+                    self.state.refuse_requests(event.stream);
                 }
             }
             EventKind::Ended { .. } => {
                 event.stream.map(|id| self.state.streams.remove(&id));
                 self.state.lose_requests(event.stream, Request::is_stateless);
             }
-            EventKind::Refused { .. } => self.state.lose_requests(event.stream, |_| true),
+            EventKind::Refused { .. } => self.state.refuse_requests(event.stream),
             EventKind::Failed { .. } => {
                 event.stream.map(|id| self.state.streams.remove(&id));
                 self.state.lose_requests(event.stream, |_| true);
@@ -207,6 +202,28 @@ impl Conversation {
         for check in &mut self.checks {
             check.finished(&self.state, &mut VerdictWriter::at_end(&self.state, &mut self.verdicts));
         }
+    }
+
+    /// The different violations since this was last called, without those of rules that the recording process has told of.
+    pub(super) fn take_new(&mut self) -> Vec<(&'static Rule, Role, Violation)> {
+        let mut new = self.verdicts.take_new();
+        new.retain(|(rule, role, _)| *role != self.state.other_role() || !self.found.contains(rule.id));
+        new
+    }
+
+    fn takes_finding(&mut self, rule: &str) {
+        if self.found.len() < MAX_FOUND && !self.has_broken(self.state.other_role(), rule) {
+            self.found.insert(rule.to_owned());
+        }
+    }
+
+    /// Whether a violation of this rule by the other party was among those of [`Conversation::take_new`].
+    pub(super) fn has_told(&self, rule: &str) -> bool {
+        !self.found.contains(rule) && self.has_broken(self.state.other_role(), rule)
+    }
+
+    fn has_broken(&self, role: Role, rule: &str) -> bool {
+        rule::find(rule).and_then(|rule| self.verdicts.get(rule, role)).is_some_and(|it| it.broken > 0)
     }
 
     pub(super) fn judgement(&self) -> Judgement {
@@ -262,6 +279,11 @@ impl State {
         Role::sender(self.side, direction)
     }
 
+    /// The party that the recording process talks to.
+    fn other_role(&self) -> Role {
+        self.sender(Direction::Received)
+    }
+
     /// Whether this is HTTP with a request for each message: neither a pipe nor a WebSocket.
     pub(crate) fn is_http(&self) -> bool {
         matches!(&*self.transport, "http" | "http+sse")
@@ -303,13 +325,23 @@ impl State {
         self.requests.iter().filter(move |(key, _)| key.0 == from).map(|(key, request)| (&*key.2, request))
     }
 
-    /// The request without a response that has this id, on this stream or, where it is none of HTTP's, on any.
+    /// The request without a response that has this id, on this stream or, where it is none of HTTP's, on any. Where several on
+    /// other streams have it, none is known to be meant.
     pub(crate) fn request(&self, from: Role, stream: Option<u64>, id: &Value) -> Option<&Request> {
         let id = id.to_string();
         self.requests.get(&(from, stream, id.clone())).or_else(|| {
             // A response to a server's request is a POST of its own, and a resumed stream has a new number.
-            let mut same = self.requests.iter().filter(|(key, _)| key.0 == from && key.2 == id);
-            same.next().map(|(_, request)| request)
+            let same = || {
+                let same = self.requests.iter().filter(|(key, _)| key.0 == from && key.2 == id);
+                same.filter(|(_, request)| !request.is_refused)
+            };
+            let only = |is_lost: bool| {
+                let mut same =
+                    same().map(|(_, request)| request).filter(|request| request.is_lost == is_lost);
+                same.next().filter(|_| same.next().is_none())
+            };
+            let waits = same().any(|(_, request)| !request.is_lost);
+            only(!waits)
         })
     }
 
@@ -332,6 +364,13 @@ impl State {
             let lost = self.requests.values_mut().filter(|request| request.stream == stream);
             lost.filter(|request| loses(request)).for_each(|request| request.is_lost = true);
         }
+    }
+
+    /// Takes note that an HTTP request was refused, and with it its requests.
+    fn refuse_requests(&mut self, stream: Option<u64>) {
+        self.lose_requests(stream, |_| true);
+        let of_stream = |request: &&mut Request| stream.is_some() && request.stream == stream;
+        self.requests.values_mut().filter(of_stream).for_each(|request| request.is_refused = true);
     }
 
     /// The request that this is the response to.
@@ -437,6 +476,7 @@ impl State {
                 revision: message.revision,
                 cancelled: false,
                 is_lost: false,
+                is_refused: false,
             };
             self.requests.insert((message.from, request.stream, id.to_string()), request);
         }
@@ -470,11 +510,4 @@ impl State {
         }
         self.server.capabilities = result.get("capabilities").cloned().unwrap_or_default();
     }
-}
-
-/// The name and the version of an implementation.
-fn name(info: &Value) -> String {
-    let member = |name| info.get(name).and_then(Value::as_str).unwrap_or_default();
-    let text = format!("{} {}", member("name"), member("version"));
-    text.trim().chars().take(200).collect()
 }

@@ -23,6 +23,8 @@ pub(crate) struct Request {
     pub(crate) cancelled: bool,
     /// Its HTTP request was refused, failed or ended without the response: its sender may repeat it.
     pub(crate) is_lost: bool,
+    /// Its HTTP request was refused: nothing on another stream answers it.
+    pub(crate) is_refused: bool,
 }
 
 impl Request {

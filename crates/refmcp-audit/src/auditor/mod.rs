@@ -6,6 +6,7 @@
 //! | `conversation` | what is known of a client and a server: transport, revision, capabilities, requests without a response |
 //! | `exchange` | requests without a response, and HTTP requests with theirs |
 //! | `message` | a message as checks see it: sender, kind, members, the request that a response answers |
+//! | `party` | what the parties say of themselves |
 //! | `features` | which features of the protocol each party was seen to use |
 //! | `client_step`, `client_steps` | the situations that a client can be in, and what it did there |
 //! | `checks` | the checks, one file for each family of rules, with the state that only it needs |
@@ -19,6 +20,7 @@ mod conversation;
 mod exchange;
 mod features;
 mod message;
+mod party;
 
 use std::collections::HashMap;
 
@@ -51,6 +53,8 @@ pub struct Auditor {
     /// Verdicts on conversations that have ended, those between the same parties together.
     ended: Vec<Judgement>,
     new: Vec<(&'static Rule, Role, Violation)>,
+    /// Conversations so far.
+    conversations: u64,
     /// Events so far.
     events: u64,
     /// Connections that were not judged.
@@ -142,7 +146,7 @@ impl Auditor {
         let Some(&index) = self.connections.get(&event.connection) else { return };
         let Some(conversation) = self.open.get_mut(index) else { return };
         conversation.observe(event, number);
-        self.new.extend(conversation.verdicts.take_new());
+        self.new.extend(conversation.take_new());
         if let EventKind::Closed { .. } = event.kind {
             self.connections.remove(&event.connection);
             if conversation.is_closed() {
@@ -151,7 +155,8 @@ impl Auditor {
         }
     }
 
-    /// The different violations since this was last called, each with its rule and party.
+    /// The different violations since this was last called, each with its rule and party. A rule that the recording process
+    /// has found broken before is left out: it has told so itself.
     pub fn take_new(&mut self) -> Vec<(&'static Rule, Role, Violation)> {
         std::mem::take(&mut self.new)
     }
@@ -163,6 +168,53 @@ impl Auditor {
             add(&mut all, conversation.judgement());
         }
         all
+    }
+
+    /// The verdicts so far on the conversation of a connection, while it goes on.
+    pub fn judgement(&self, connection: u64) -> Option<Judgement> {
+        self.of_connection(connection).map(Conversation::judgement)
+    }
+
+    /// Whether [`Auditor::take_new`] has told that the party at the other end of this connection broke a rule.
+    pub fn has_told(&self, connection: u64, rule: &Rule) -> bool {
+        self.of_connection(connection).is_some_and(|conversation| conversation.has_told(rule.id))
+    }
+
+    /// The number of the conversation of a connection, and whether clients at one address share it; `None` before its first
+    /// message and once it has ended.
+    pub(crate) fn conversation(&self, connection: u64) -> Option<(u64, bool)> {
+        self.of_connection(connection).map(|conversation| (conversation.id, conversation.is_shared()))
+    }
+
+    /// The verdicts so far on a conversation, while it goes on.
+    pub(crate) fn conversation_judgement(&self, conversation: u64) -> Option<Judgement> {
+        self.open.iter().find(|open| open.id == conversation).map(Conversation::judgement)
+    }
+
+    /// Whether a conversation goes on.
+    pub(crate) fn is_open(&self, conversation: u64) -> bool {
+        self.open.iter().any(|open| open.id == conversation)
+    }
+
+    fn of_connection(&self, connection: u64) -> Option<&Conversation> {
+        self.connections.get(&connection).and_then(|index| self.open.get(*index))
+    }
+
+    /// Stops judging a conversation, as where a recording breaks off: what still has to come is missed by no rule. Returns the
+    /// verdicts until here.
+    pub(crate) fn stop(&mut self, conversation: u64) -> Option<Judgement> {
+        let index = self.open.iter().position(|open| open.id == conversation)?;
+        self.remove(index).map(|conversation| conversation.judgement())
+    }
+
+    /// Forgets a connection that has shown no conversation yet.
+    pub(crate) fn forget(&mut self, connection: u64) {
+        self.unknown.remove(&connection);
+    }
+
+    /// The verdicts on conversations that have ended since this was last called.
+    pub(crate) fn take_ended(&mut self) -> Vec<Judgement> {
+        std::mem::take(&mut self.ended)
     }
 
     /// How many connections were not judged, because too many were open at a time.
@@ -185,7 +237,8 @@ impl Auditor {
         let index = match may_join.then(joined).flatten() {
             Some(index) => index,
             None if self.open.len() < MAX_OPEN => {
-                self.open.push(Conversation::new(*side, transport, peer));
+                self.conversations += 1;
+                self.open.push(Conversation::new(self.conversations, *side, transport, peer));
                 self.open.len() - 1
             }
             None => {
@@ -196,14 +249,19 @@ impl Auditor {
         self.connections.insert(opened.connection, index);
     }
 
-    fn end(&mut self, index: usize) {
-        let mut conversation = self.open.swap_remove(index);
-        // The last one is where the removed one was.
-        let moved = self.open.len();
+    fn remove(&mut self, index: usize) -> Option<Conversation> {
+        let moved = self.open.len().checked_sub(1).filter(|last| index <= *last)?;
+        let conversation = self.open.swap_remove(index);
         self.connections.retain(|_, at| *at != index);
+        // The last one is where the removed one was.
         self.connections.values_mut().filter(|at| **at == moved).for_each(|at| *at = index);
+        Some(conversation)
+    }
+
+    fn end(&mut self, index: usize) {
+        let Some(mut conversation) = self.remove(index) else { return };
         conversation.finish();
-        self.new.extend(conversation.verdicts.take_new());
+        self.new.extend(conversation.take_new());
         add(&mut self.ended, conversation.judgement());
     }
 }

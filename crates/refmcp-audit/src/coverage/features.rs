@@ -1,8 +1,7 @@
 //! Rules about features of servers and clients, and extensions that the auditor does not judge.
 
 const ASKED_WRONGLY: &str = "only a server that is asked wrongly shows it; `check` does that";
-const RECEIVER_ASKED_WRONGLY: &str =
-    "only a receiver that is asked wrongly shows it; `check` does that for servers";
+const RECEIVER_ASKED_WRONGLY: &str = "only a receiver that is asked wrongly shows it; no probe does that yet";
 const INSIDE_A_SERVER: &str = "what a server does inside is not on the wire";
 const USER: &str = "what a user sees and decides is not on the wire";
 const CACHE: &str = "what a client caches is not on the wire";
@@ -109,7 +108,7 @@ pub(super) const NOT_AUDITED: &[(&str, &str)] = &[
     ("TSK-58", "one conversation has one authorization"),
     ("TSK-59", USER),
     ("TSK-60", "what a client stores is not on the wire"),
-    ("TSK-63", "it takes two connections of different revisions; `check` makes them"),
+    ("TSK-63", "it takes two connections of different revisions"),
     ("SKL-10", "what a client looks up elsewhere is not in this conversation"),
     ("SKL-11", HOST),
     ("SKL-13", "which keys are about skills cannot be told"),

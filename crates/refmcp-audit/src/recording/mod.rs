@@ -25,7 +25,7 @@ mod recorder;
 use std::io::BufRead;
 
 pub use event::{Event, EventKind, Header};
-pub use recorder::{Masks, Recorder};
+pub use recorder::{EventSink, Masks, Recorder};
 pub use refmcp_transport::observer::{Direction, Side};
 
 use line::Line;

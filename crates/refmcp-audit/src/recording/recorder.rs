@@ -3,8 +3,11 @@
 use std::fmt;
 
 use refmcp_proto::finding::Finding;
+use refmcp_proto::rule::Rule;
+use refmcp_proto::time::Timestamp;
 use refmcp_transport::observer::{
-    Direction, EventContext, Head, InvalidInput, MessageEvent, Observer, Refused, SseControlEvent, StartLine,
+    ConnectionId, Direction, EventContext, Head, InvalidInput, MessageEvent, Observer, Refused,
+    SseControlEvent, StartLine,
 };
 
 use super::event::{Event, EventKind, Header};
@@ -63,6 +66,33 @@ impl Masks {
     }
 }
 
+/// Where a [`Recorder`] passes events on to. A function is one that takes all of them.
+pub trait EventSink: Send + Sync + 'static {
+    /// Takes an event. It is called on the path of messages and returns soon.
+    fn event(&self, event: Event);
+
+    /// As [`Observer::wants_connection`].
+    fn wants_connection(&self, _now: Timestamp) -> bool {
+        true
+    }
+
+    /// As [`Observer::wants_more`].
+    fn wants_more(&self, _connection: ConnectionId) -> bool {
+        true
+    }
+
+    /// Whether it has told a person that the peer of this connection broke a rule.
+    fn has_told(&self, _connection: ConnectionId, _rule: &'static Rule) -> bool {
+        false
+    }
+}
+
+impl<F: Fn(Event) + Send + Sync + 'static> EventSink for F {
+    fn event(&self, event: Event) {
+        self(event);
+    }
+}
+
 /// Turns what an observer sees into events, masks their secrets, and passes them on.
 ///
 /// ```
@@ -72,19 +102,26 @@ impl Masks {
 /// let lines = Mutex::new(String::new());
 /// let recorder = Recorder::new(Masks::default(), move |event| lines.lock().unwrap().push_str(&event.to_line()));
 /// ```
-pub struct Recorder<F> {
+pub struct Recorder<S> {
     masks: Masks,
-    write: F,
+    sink: S,
 }
 
 impl<F: Fn(Event) + Send + Sync + 'static> Recorder<F> {
     /// Passes each event to a function, which is called on the path of messages and returns soon.
     pub fn new(masks: Masks, write: F) -> Self {
-        Self { masks, write }
+        Self::with_sink(masks, write)
+    }
+}
+
+impl<S: EventSink> Recorder<S> {
+    /// Passes each event to a sink, which may decline connections and leave them.
+    pub fn with_sink(masks: Masks, sink: S) -> Self {
+        Self { masks, sink }
     }
 
     fn record(&self, context: &EventContext<'_>, kind: EventKind) {
-        (self.write)(Event {
+        self.sink.event(Event {
             at: context.time.as_millis(),
             connection: context.connection.0,
             revision: context.revision,
@@ -107,13 +144,21 @@ fn headers(fields: &[(&str, &[u8])]) -> Vec<Header> {
     headers
 }
 
-impl<F> fmt::Debug for Recorder<F> {
+impl<S> fmt::Debug for Recorder<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Recorder")
     }
 }
 
-impl<F: Fn(Event) + Send + Sync + 'static> Observer for Recorder<F> {
+impl<S: EventSink> Observer for Recorder<S> {
+    fn wants_connection(&self, now: Timestamp) -> bool {
+        self.sink.wants_connection(now)
+    }
+
+    fn wants_more(&self, connection: ConnectionId) -> bool {
+        self.sink.wants_more(connection)
+    }
+
     fn opened(&self, context: &EventContext<'_>) {
         let (transport, peer) = (context.transport.to_owned(), context.peer.to_owned());
         self.record(context, EventKind::Opened { side: context.side, transport, peer });
@@ -162,9 +207,10 @@ impl<F: Fn(Event) + Send + Sync + 'static> Observer for Recorder<F> {
         self.record(context, EventKind::Failed { why: why.to_owned() });
     }
 
-    fn finding(&self, context: &EventContext<'_>, finding: &Finding, _: Option<&[u8]>) {
+    fn finding(&self, context: &EventContext<'_>, finding: &Finding, _: Option<&[u8]>) -> bool {
         let (what, expected) = (finding.what.to_string(), finding.expected.to_string());
         self.record(context, EventKind::Finding { rule: finding.rule.id.to_owned(), what, expected });
+        self.sink.has_told(context.connection, finding.rule)
     }
 
     fn stderr(&self, context: &EventContext<'_>, bytes: &[u8]) {

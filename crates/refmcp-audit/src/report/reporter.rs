@@ -11,6 +11,7 @@ use super::excerpt::Excerpt;
 use super::model::{ClientStepReport, FeatureReport, JudgementReport, RecordingFile, Report};
 use super::rule::{EvidenceReport, RuleReport, ViolationReport};
 use crate::auditor::{Auditor, ClientStep, Feature, Judgement, audited_rules};
+use crate::client_verdict::ClientVerdict;
 use crate::recording::{self, Event, ReadError};
 use crate::verdict::{Evidence, Role, Verdict, Violation};
 
@@ -93,6 +94,17 @@ impl Reporter {
     /// The different violations since this was last called, each with its rule and party.
     pub fn take_new(&mut self) -> Vec<(&'static Rule, Role, Violation)> {
         self.auditor.take_new()
+    }
+
+    /// Whether [`Reporter::take_new`] has told that the party at the other end of this connection broke a rule.
+    pub fn has_told(&self, connection: u64, rule: &Rule) -> bool {
+        self.auditor.has_told(connection, rule)
+    }
+
+    /// The verdict on the client of a connection that is open.
+    pub fn client_verdict(&self, connection: u64) -> Option<ClientVerdict> {
+        let judgement = self.auditor.judgement(connection)?;
+        Some(ClientVerdict::new(&judgement, Some(connection), None, true))
     }
 
     /// Ends all conversations. The report is about both parties, or about one; the excerpt is for [`html`](super::html).

@@ -3,9 +3,13 @@
 use refmcp_audit::Auditor;
 use refmcp_audit::auditor::Judgement;
 use refmcp_audit::recording::{Direction, Event, EventKind, Side};
+use refmcp_audit::verdict::Role;
+use refmcp_proto::rule;
 use serde_json::{Value, json};
 
-use crate::script::{initialize, initialized, request, result, stateless_request, stateless_result};
+use crate::script::{
+    Script, error, initialize, initialized, request, result, stateless_request, stateless_result,
+};
 
 /// What a server over HTTP records: numbers of connections, and what passes on them.
 #[derive(Default)]
@@ -94,4 +98,37 @@ fn requests_without_a_session_from_one_address_are_judged_together_and_apart_fro
     assert_eq!(stateless.verdicts.iter().find(|it| it.rule.id == "STATE-04").map(|it| it.kept), Some(2));
     assert!(judgements.iter().any(|it| it.client == "session 1"));
     assert_eq!(judgements.len(), 2);
+}
+
+/// A session over streamable HTTP, with ping in a batch that was refused.
+fn refused_batch(revision: &str, status: u16) -> Script {
+    let batch = json!([request(5, "ping", json!({}))]);
+    Script::session("http", revision, json!({}), json!({"tools": {}}))
+        .on_stream(3)
+        .http(3, "POST", "/mcp", &[("accept", "application/json, text/event-stream")])
+        .client(batch)
+        .status(status, &[("content-type", "application/json")])
+        .server(error(Value::Null, -32600, json!(null)))
+        .ended()
+}
+
+#[test]
+fn a_response_on_a_resumed_stream_is_not_that_to_a_request_that_was_refused() {
+    let judgement = refused_batch("2025-06-18", 400)
+        .on_stream(4)
+        .http(4, "GET", "/mcp", &[("accept", "text/event-stream"), ("last-event-id", "1")])
+        .status(200, &[("content-type", "text/event-stream")])
+        .server_event("2", result(5, json!({"content": []})))
+        .judge();
+    let of_ping = judgement.verdicts.get(&rule::PING_01, Role::Server);
+    assert!(of_ping.is_none_or(|verdict| verdict.broken == 0), "{of_ping:?}");
+}
+
+#[test]
+fn a_batch_may_be_refused_for_its_token_as_a_whole() {
+    for (status, broken) in [(401, 0), (403, 0), (400, 1)] {
+        let judgement = refused_batch("2025-03-26", status).judge();
+        let verdict = judgement.verdicts.get(&rule::RPC_08, Role::Server);
+        assert_eq!(verdict.map_or(0, |verdict| verdict.broken), broken, "{status}");
+    }
 }

@@ -135,6 +135,18 @@ fn progress(revision: &str) -> Vec<Example> {
             samples().client(progressed(json!(7), json!(1))).client(sampled(1)),
             vec![samples().client(sampled(1)).client(progressed(json!(7), json!(1)))],
         ),
+        // Where two requests have one token, it is not known which of them makes progress.
+        server(
+            &rule::PROG_02,
+            calls(json!("t"))
+                .client(call(2, json!("t")))
+                .server(called(1))
+                .server(progressed(json!("t"), json!(2)))
+                .server(progressed(json!("t"), json!(1)))
+                .server(called(2))
+                .provoked_by(&rule::PROG_01, refmcp_audit::verdict::Role::Client),
+            vec![],
+        ),
         // A token is free again once its request has a response.
         client(
             &rule::PROG_01,

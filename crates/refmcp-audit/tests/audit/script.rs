@@ -79,6 +79,15 @@ impl Script {
         self.client(stateless_request("d", "server/discover", json!({}))).server(stateless_result("d", found))
     }
 
+    /// What a recording of it has.
+    pub(crate) fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    pub(crate) fn is_recorded_by_server(&self) -> bool {
+        self.side == Side::Server
+    }
+
     /// The other party breaks this rule first: only then is there something to keep or to break.
     pub(crate) fn provoked_by(mut self, rule: &'static Rule, role: Role) -> Self {
         self.provoked = Some((rule.id, role));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use refmcp_client::memory::Memory;
 use refmcp_client::model::{CreateMessageResult, ElicitResult, LogLevel, ResourceContents, Root};
 use refmcp_client::{Client, ClientBuilder, Event, Host, Revision, VersionPolicy};
+use refmcp_testkit::audit::{Role, fatal_audit};
 use refmcp_testkit::refmcp_server::transport::memory::{MemoryPipe, pair};
 use refmcp_testkit::refmcp_server::transport::pipe::{Frame, FrameReader, FrameWriter};
 use refmcp_testkit::refmcp_server::{Call, NoArguments, Resource, Server, ServerBuilder, Tool};
@@ -88,7 +89,7 @@ pub(crate) fn builder() -> (ClientBuilder, Events) {
         .sampling(|_| async { Ok(CreateMessageResult::text("a model", "something")) })
         .roots([Root::new("file:///one"), Root::new("file:///two")])
         .on_event(move |event| listener.lock().unwrap().push(event.clone()));
-    (Client::builder("test", "1").host(host), events)
+    (Client::builder("test", "1").host(host).observer(fatal_audit(Role::Client)), events)
 }
 
 /// A client of a server of ours, in this revision.

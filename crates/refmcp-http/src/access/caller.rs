@@ -112,7 +112,7 @@ impl Caller {
             transport: session.transport,
             scopes: self.scopes(),
             observed: session.observed.clone(),
-            ..self.connection(headers::of_request(headers))
+            ..self.connection(headers::of_request(headers, self.client.address))
         })
     }
 }

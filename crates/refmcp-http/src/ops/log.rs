@@ -77,7 +77,7 @@ impl EndpointState {
     ) {
         self.metrics.refused(refusal.reason);
         if let Some(finding) = refusal.finding() {
-            self.server.record(None, finding);
+            self.server.record(None, finding, refusal.is_finding_told());
         }
         let is_wanted = if refusal.is_warning() {
             tracing::enabled!(target: TARGET, Level::WARN)

@@ -63,8 +63,8 @@ impl Endpoint {
             }
         };
         let mut response = served.unwrap_or_else(|refusal| {
+            let refusal = observed.refused(refusal);
             inner.refused(client, Some(&method), path.or(unknown_path.as_deref()), &refusal);
-            observed.refused(&refusal);
             refusal.into_response()
         });
         if let Some(origin) = origin {
@@ -91,7 +91,11 @@ impl EndpointState {
             Some(route) => !route.target.is_ops() && route.target != Target::Metadata,
             None => !self.extra_paths.iter().any(|path| path == head.uri.path()),
         };
-        if !is_seen {
+        let is_wanted = || {
+            let of_session = self.sessions.is_observed(&head.headers);
+            of_session.unwrap_or_else(|| observer.wants_connection(self.clock.now()))
+        };
+        if !is_seen || !is_wanted() {
             return ObservedRequest::default();
         }
         ObservedRequest::new(observer.clone(), self.clock, client, head)

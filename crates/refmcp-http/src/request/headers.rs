@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
@@ -48,12 +49,16 @@ fn without_credentials(headers: &HeaderMap) -> impl Iterator<Item = (&str, Cow<'
 }
 
 /// The headers of a request, read by a handler if it wants them.
-pub(crate) fn of_request(headers: HeaderMap) -> Headers {
-    Headers::of_request(CallHeaders(Mutex::new(CallHeaderSource::Request(headers))))
+pub(crate) fn of_request(headers: HeaderMap, address: Option<IpAddr>) -> Headers {
+    let source = Mutex::new(CallHeaderSource::Request(headers));
+    Headers::of_request(CallHeaders { source, address })
 }
 
 /// The headers of a call's request.
-struct CallHeaders(Mutex<CallHeaderSource>);
+struct CallHeaders {
+    source: Mutex<CallHeaderSource>,
+    address: Option<IpAddr>,
+}
 
 enum CallHeaderSource {
     Request(HeaderMap),
@@ -62,7 +67,7 @@ enum CallHeaderSource {
 
 impl RequestHeaders for CallHeaders {
     fn read(&self) -> Vec<(String, String)> {
-        match &*self.0.lock() {
+        match &*self.source.lock() {
             CallHeaderSource::Request(headers) => {
                 let shown = without_credentials(headers);
                 shown.map(|(name, value)| (name.to_owned(), value.into_owned())).collect()
@@ -71,8 +76,12 @@ impl RequestHeaders for CallHeaders {
         }
     }
 
+    fn client_address(&self) -> Option<IpAddr> {
+        self.address
+    }
+
     fn detach(&self) {
-        let mut source = self.0.lock();
+        let mut source = self.source.lock();
         if let CallHeaderSource::Request(headers) = &*source {
             *source = CallHeaderSource::Copied(Headers::from_lines(copied(headers, CALL_BYTES)));
         }

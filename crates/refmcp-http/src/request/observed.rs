@@ -98,19 +98,21 @@ impl ObservedRequest {
     }
 
     /// The client broke a rule in a message that no engine receives.
-    pub(crate) fn finding(&self, finding: &Finding) {
-        if self.0.is_some() {
-            self.stream().finding(finding, self.body().as_deref());
-        }
+    /// Returns whether the observer has told of it.
+    pub(crate) fn finding(&self, finding: &Finding) -> bool {
+        self.0.is_some() && self.stream().finding(finding, self.body().as_deref())
     }
 
+    /// Returns the refusal, which knows whether the observer has told of its finding.
     #[cold]
-    pub(crate) fn refused(&self, refusal: &Refusal) {
-        if self.0.is_some() {
-            refusal.finding().into_iter().for_each(|finding| self.finding(finding));
-            let (status, reason) = (refusal.status.as_u16(), refusal.reason.name());
-            self.stream().refused(&Refused { status, reason, why: &refusal.why });
+    pub(crate) fn refused(&self, refusal: Refusal) -> Refusal {
+        if self.0.is_none() {
+            return refusal;
         }
+        let is_told = refusal.finding().is_some_and(|finding| self.finding(finding));
+        let (status, reason) = (refusal.status.as_u16(), refusal.reason.name());
+        self.stream().refused(&Refused { status, reason, why: &refusal.why });
+        refusal.with_finding_told(is_told)
     }
 
     /// The connection of the request is closed with the response, for this reason.
@@ -132,7 +134,11 @@ impl ObservedRequest {
     }
 
     fn report_response(&self, response: Response) -> Response {
-        let (stream, (head, body)) = (self.stream(), response.into_parts());
+        let stream = self.stream();
+        if !stream.is_observed() {
+            return response;
+        }
+        let (head, body) = response.into_parts();
         let start = StartLine::Response { status: head.status.as_u16() };
         stream.head(Direction::Sent, start, fields(&head.headers));
         let is_switched = head.status == StatusCode::SWITCHING_PROTOCOLS;

@@ -167,8 +167,8 @@ fn record_mistakes(
 }
 
 fn record(endpoint: &EndpointState, caller: &Caller, finding: &Finding) {
-    endpoint.server.record(None, finding);
-    caller.observed.finding(finding);
+    let is_told = caller.observed.finding(finding);
+    endpoint.server.record(None, finding, is_told);
 }
 
 fn refuse(refusal: PostRefusal, id: Option<&RequestId>) -> Refusal {
@@ -204,8 +204,10 @@ fn stateless(
         })?;
         listens = Method::known(&request.method) == Some(Method::Listen);
     }
-    let connection =
-        Connection { scopes: caller.scopes(), ..caller.connection(headers::of_request(head.headers)) };
+    let connection = Connection {
+        scopes: caller.scopes(),
+        ..caller.connection(headers::of_request(head.headers, caller.client.address))
+    };
     let driver = endpoint.open_driver(&caller.observed, connection);
     driver.observed().negotiated(|| version.parse().ok());
     driver.note(missing_accept(accept, AcceptRule::StatelessPost));

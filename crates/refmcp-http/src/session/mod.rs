@@ -139,6 +139,12 @@ impl Sessions {
         self.get(&id)
     }
 
+    /// Whether the session that the headers name is observed; `None` where they name none that is here.
+    pub(crate) fn is_observed(&self, headers: &HeaderMap) -> Option<bool> {
+        let id = headers.get(headers::SESSION_ID)?.to_str().ok()?;
+        self.open.read().get(id).map(|session| session.driver.observed().is_observed())
+    }
+
     /// The session of this id, which stays alive by being used. One of another principal is not found.
     pub(crate) fn find(
         &self,
@@ -248,6 +254,7 @@ impl Sessions {
         let now = self.clock.now().as_millis();
         for session in self.all() {
             let driver = &session.driver;
+            driver.observed().release_unwanted();
             let silent = now.saturating_sub(session.used.load(Ordering::Relaxed));
             let in_use = driver.is_in_use();
             let never_ready = silent >= millis(options.initialize_within) && !driver.is_ready();

@@ -8,11 +8,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::models;
+use crate::{VerdictSource, models};
 
-pub(super) fn tools() -> Vec<Tool> {
+pub(super) fn tools(verdicts: Option<&VerdictSource>) -> Vec<Tool> {
     let description = "Tells what the server knows of this client: revision, capabilities, transport, session, \
                        and which rules it broke";
+    let verdicts = verdicts.cloned();
+    let about_me = move |call: Call, _: NoArguments| {
+        let verdict = verdicts.as_ref().and_then(|verdicts| verdicts.verdict(&call));
+        about_me(call, verdict)
+    };
     vec![Tool::new("about_me", description, about_me).title("About me").read_only()]
 }
 
@@ -42,6 +47,9 @@ struct AboutMe {
     /// The rules that the request broke, or the connection it came on; absent where a session keeps them
     #[serde(skip_serializing_if = "Option::is_none")]
     findings: Option<Vec<Broken>>,
+    /// The verdict of the audit, as the resource refmcp://verdict has it; absent where the client is not judged
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<JsonObject>,
     /// The headers that came with the connection, values only of those that hold no secrets
     headers: Vec<Header>,
 }
@@ -82,7 +90,7 @@ struct Header {
     value: String,
 }
 
-async fn about_me(call: Call, _: NoArguments) -> Result<Json<AboutMe>, CallError> {
+async fn about_me(call: Call, verdict: Option<JsonObject>) -> Result<Json<AboutMe>, CallError> {
     let peer = call.peer();
     let mut about = AboutMe {
         revision: peer.revision.as_str(),
@@ -94,6 +102,7 @@ async fn about_me(call: Call, _: NoArguments) -> Result<Json<AboutMe>, CallError
         model: models::active(&call)?,
         session: None,
         findings: None,
+        verdict,
         headers: call.connection().headers.read().iter().map(header).collect(),
     };
     if let Some(session) = call.session() {

@@ -15,10 +15,12 @@ mod time;
 
 use refmcp_server::{Call, NoArguments, ServerBuilder, Tool, ToolOutput};
 
+use crate::VerdictSource;
+
 /// Adds every reference tool. Clients that try the first one of a list call it without arguments.
-pub(crate) fn add(builder: ServerBuilder) -> ServerBuilder {
+pub(crate) fn add(builder: ServerBuilder, verdicts: Option<&VerdictSource>) -> ServerBuilder {
     let families = [
-        about_me::tools(),
+        about_me::tools(verdicts),
         text::tools(),
         structured::tools(),
         time::tools(),

@@ -20,7 +20,8 @@
 //! ```
 //!
 //! Transports and drivers hold an [`Observed`]. Without an observer it is a null pointer, and each of its functions is one
-//! branch.
+//! branch. An observer may decline connections ([`Observer::wants_connection`]) and leave them ([`Observer::wants_more`]): then
+//! nothing of them is decoded or formatted any more.
 
 mod observed;
 
@@ -40,6 +41,17 @@ pub use observed::Observed;
 ///
 /// Messages and heads hold secrets, such as access tokens and arguments of calls.
 pub trait Observer: Send + Sync + 'static {
+    /// Whether it wants to see a connection that is opened now. Nothing is told of one that it does not want.
+    fn wants_connection(&self, _now: Timestamp) -> bool {
+        true
+    }
+
+    /// Whether it wants to see more of a connection. It is asked after each event; once it says no, nothing more is told of
+    /// the connection, not even its end.
+    fn wants_more(&self, _connection: ConnectionId) -> bool {
+        true
+    }
+
     /// A connection is opened. The client's is opened before it is known whether the server can be reached.
     fn opened(&self, _context: &EventContext<'_>) {}
 
@@ -67,8 +79,11 @@ pub trait Observer: Send + Sync + 'static {
     /// An HTTP request of a client failed, or its stream ended without the answer.
     fn stream_failed(&self, _context: &EventContext<'_>, _why: &str) {}
 
-    /// The peer broke a rule: each once in a connection, with the message in which it was found first, if any.
-    fn finding(&self, _context: &EventContext<'_>, _finding: &Finding, _message: Option<&[u8]>) {}
+    /// The peer broke a rule: each once in a connection, with the message in which it was found first, if any. Returns whether
+    /// the observer has told a person of it already, so that the log needs no line.
+    fn finding(&self, _context: &EventContext<'_>, _finding: &Finding, _message: Option<&[u8]>) -> bool {
+        false
+    }
 
     /// A server that is a child process wrote to its standard error.
     fn stderr(&self, _context: &EventContext<'_>, _bytes: &[u8]) {}
@@ -83,8 +98,16 @@ impl fmt::Debug for dyn Observer {
     }
 }
 
-/// Several observers, called one after the other.
+/// Several observers, called one after the other. Each sees the connections that any of them wants.
 impl Observer for Vec<Arc<dyn Observer>> {
+    fn wants_connection(&self, now: Timestamp) -> bool {
+        self.iter().any(|it| it.wants_connection(now))
+    }
+
+    fn wants_more(&self, connection: ConnectionId) -> bool {
+        self.iter().any(|it| it.wants_more(connection))
+    }
+
     fn opened(&self, context: &EventContext<'_>) {
         self.iter().for_each(|it| it.opened(context));
     }
@@ -117,8 +140,9 @@ impl Observer for Vec<Arc<dyn Observer>> {
         self.iter().for_each(|it| it.stream_failed(context, why));
     }
 
-    fn finding(&self, context: &EventContext<'_>, finding: &Finding, message: Option<&[u8]>) {
-        self.iter().for_each(|it| it.finding(context, finding, message));
+    fn finding(&self, context: &EventContext<'_>, finding: &Finding, message: Option<&[u8]>) -> bool {
+        // Each is called, whatever the others have told.
+        self.iter().filter(|it| it.finding(context, finding, message)).count() > 0
     }
 
     fn stderr(&self, context: &EventContext<'_>, bytes: &[u8]) {

@@ -17,11 +17,20 @@ use super::{
 use crate::clock::Clock;
 
 /// A connection, or one stream of it, and its observer if it has one. Clones belong to the same connection, which is closed
-/// with the last of them at the latest.
-#[derive(Clone, Default)]
+/// with the last of them at the latest. What is kept for the observer is freed once it wants no more.
+#[derive(Default)]
 pub struct Observed {
-    connection: Option<Arc<ObservedConnection>>,
-    stream: Option<StreamId>,
+    connection: Mutex<Option<Arc<ObservedConnection>>>,
+    /// The number of the connection, also when the observer wants no more; 0 where there never was one.
+    id: u64,
+    /// The number of the stream, and one more; 0 where it is the whole connection.
+    stream: u64,
+}
+
+impl Clone for Observed {
+    fn clone(&self) -> Self {
+        Self { connection: Mutex::new(self.connection()), id: self.id, stream: self.stream }
+    }
 }
 
 struct ObservedConnection {
@@ -32,6 +41,8 @@ struct ObservedConnection {
     peer: String,
     clock: Clock,
     negotiated: Mutex<Negotiated>,
+    /// The observer wants to see more.
+    is_wanted: AtomicBool,
     closed: AtomicBool,
 }
 
@@ -46,7 +57,7 @@ const NO_LIMITS: Limits =
     Limits { max_message_size: usize::MAX, depth: 128, name_bytes: usize::MAX, batch: usize::MAX };
 
 impl Observed {
-    /// Opens a connection with a number of its own.
+    /// Opens a connection with a number of its own. One that the observer does not want is not observed.
     pub fn open(
         observer: Arc<dyn Observer>,
         side: Side,
@@ -55,29 +66,79 @@ impl Observed {
         clock: Clock,
     ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
+        if !observer.wants_connection(clock.now()) {
+            return Self::default();
+        }
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let connection = ObservedConnection {
             observer,
-            id: ConnectionId(NEXT.fetch_add(1, Ordering::Relaxed)),
+            id: ConnectionId(id),
             side,
             transport,
             peer: peer.into(),
             clock,
             negotiated: Mutex::default(),
+            is_wanted: AtomicBool::new(true),
             closed: AtomicBool::new(false),
         };
-        connection.tell(None, Observer::opened);
-        Self { connection: Some(Arc::new(connection)), stream: None }
+        let observed = Self { connection: Mutex::new(Some(Arc::new(connection))), id, stream: 0 };
+        observed.tell(|connection| connection.tell(None, Observer::opened));
+        observed
+    }
+
+    fn stream_id(&self) -> Option<StreamId> {
+        self.stream.checked_sub(1).map(StreamId)
+    }
+
+    /// The connection, while its observer wants to see it.
+    #[inline]
+    fn connection(&self) -> Option<Arc<ObservedConnection>> {
+        if self.id == 0 {
+            return None;
+        }
+        let mut connection = self.connection.lock();
+        let is_wanted = connection.as_ref()?.is_wanted.load(Ordering::Relaxed);
+        if is_wanted { connection.clone() } else { connection.take().and(None) }
+    }
+
+    /// Tells the observer of an event, and lets go of the connection if it wants no more.
+    #[inline]
+    fn tell<T: Default>(&self, event: impl FnOnce(&ObservedConnection) -> T) -> T {
+        let Some(connection) = self.connection() else { return T::default() };
+        let told = event(&connection);
+        self.ask(&connection);
+        told
+    }
+
+    fn ask(&self, connection: &ObservedConnection) {
+        if !connection.observer.wants_more(connection.id) {
+            connection.is_wanted.store(false, Ordering::Relaxed);
+            self.connection.lock().take();
+        }
+    }
+
+    /// Lets go of a connection that is silent and that the observer no longer wants to see.
+    pub fn release_unwanted(&self) {
+        if let Some(connection) = self.connection() {
+            self.ask(&connection);
+        }
+    }
+
+    /// The number of the connection, also when its observer wants to see no more of it.
+    pub fn id(&self) -> Option<ConnectionId> {
+        Some(ConnectionId(self.id)).filter(|id| id.0 > 0)
     }
 
     /// A stream of this connection.
     #[must_use]
     pub fn stream(&self, stream: impl Into<StreamId>) -> Self {
-        Self { connection: self.connection.clone(), stream: Some(stream.into()) }
+        Self { stream: stream.into().0.saturating_add(1), ..self.clone() }
     }
 
-    /// Whether there is an observer.
+    /// Whether there is an observer that wants to see more.
+    #[inline]
     pub fn is_observed(&self) -> bool {
-        self.connection.is_some()
+        self.connection().is_some()
     }
 
     /// A message is sent.
@@ -95,45 +156,39 @@ impl Observed {
     /// A message passes in this direction, or what should be one.
     #[inline]
     pub fn passed(&self, direction: Direction, bytes: &[u8]) {
-        if let Some(connection) = &self.connection {
-            connection.message(self.stream, direction, bytes, None);
-        }
+        self.tell(|connection| connection.message(self.stream_id(), direction, bytes, None));
     }
 
     /// A message is sent in an SSE event with this id.
     #[inline]
     pub fn sent_in_event(&self, id: Option<&str>, bytes: &[u8]) {
-        if let Some(connection) = &self.connection {
-            connection.message(self.stream, Direction::Sent, bytes, id);
-        }
+        self.tell(|connection| connection.message(self.stream_id(), Direction::Sent, bytes, id));
     }
 
     /// An item of an SSE stream passes: a message, or an event without one. Comments are not told.
     #[inline]
     pub fn sse_item(&self, direction: Direction, item: &SseItem) {
-        if let Some(connection) = &self.connection {
-            connection.sse_item(self.stream, direction, item);
-        }
+        self.tell(|connection| connection.sse_item(self.stream_id(), direction, item));
     }
 
     /// Whole SSE events pass, as these bytes.
     #[inline]
     pub fn sse_events(&self, direction: Direction, bytes: &[u8]) {
-        if let Some(connection) = &self.connection {
+        self.tell(|connection| {
             let mut items = Vec::new();
             // Without a limit, nothing is over it.
             if SseDecoder::new(usize::MAX).feed(bytes, &mut items).is_ok() {
-                items.iter().for_each(|item| connection.sse_item(self.stream, direction, item));
+                items.iter().for_each(|item| connection.sse_item(self.stream_id(), direction, item));
             }
-        }
+        });
     }
 
     /// The body of an HTTP response has ended in its direction; in the other one, its reader has left.
     #[inline]
     pub fn stream_ended(&self, direction: Direction) {
-        if let Some(connection) = &self.connection {
-            connection.tell(self.stream, |observer, context| observer.stream_ended(context, direction));
-        }
+        self.tell(|connection| {
+            connection.tell(self.stream_id(), |observer, context| observer.stream_ended(context, direction));
+        });
     }
 
     /// Something was received that is no message.
@@ -145,10 +200,10 @@ impl Observed {
     /// Something passes in this direction that is no message.
     #[inline]
     pub fn not_a_message(&self, direction: Direction, bytes: &[u8], why: &dyn fmt::Display) {
-        if let Some(connection) = &self.connection {
+        self.tell(|connection| {
             let input = InvalidInput { direction, bytes, why: &why.to_string() };
-            connection.tell(self.stream, |observer, context| observer.invalid_input(context, &input));
-        }
+            connection.tell(self.stream_id(), |observer, context| observer.invalid_input(context, &input));
+        });
     }
 
     /// A message was over the limit and was dropped.
@@ -165,50 +220,50 @@ impl Observed {
         start: StartLine<'a>,
         fields: impl IntoIterator<Item = (&'a str, &'a [u8])>,
     ) {
-        if let Some(connection) = &self.connection {
+        self.tell(|connection| {
             let fields: Vec<_> = fields.into_iter().collect();
             let head = Head { direction, start, fields: &fields };
-            connection.tell(self.stream, |observer, context| observer.head(context, &head));
-        }
+            connection.tell(self.stream_id(), |observer, context| observer.head(context, &head));
+        });
     }
 
     /// An HTTP request is refused.
     #[inline]
     pub fn refused(&self, refusal: &Refused<'_>) {
-        if let Some(connection) = &self.connection {
-            connection.tell(self.stream, |observer, context| observer.refused(context, refusal));
-        }
+        self.tell(|connection| {
+            connection.tell(self.stream_id(), |observer, context| observer.refused(context, refusal));
+        });
     }
 
     /// An HTTP request failed, or its stream ended without the answer.
     #[inline]
     pub fn stream_failed(&self, why: &dyn fmt::Display) {
-        if let Some(connection) = &self.connection {
+        self.tell(|connection| {
             let why = why.to_string();
-            connection.tell(self.stream, |observer, context| observer.stream_failed(context, &why));
-        }
+            connection.tell(self.stream_id(), |observer, context| observer.stream_failed(context, &why));
+        });
     }
 
-    /// The peer broke a rule, in this message if it is known.
+    /// The peer broke a rule, in this message if it is known. Returns whether the observer has told of it already.
     #[inline]
-    pub fn finding(&self, finding: &Finding, message: Option<&[u8]>) {
-        if let Some(connection) = &self.connection {
-            connection.tell(self.stream, |observer, context| observer.finding(context, finding, message));
-        }
+    pub fn finding(&self, finding: &Finding, message: Option<&[u8]>) -> bool {
+        self.tell(|connection| {
+            connection.tell(self.stream_id(), |observer, context| observer.finding(context, finding, message))
+        })
     }
 
     /// A child process wrote this to its standard error.
     #[inline]
     pub fn stderr(&self, bytes: &[u8]) {
-        if let Some(connection) = &self.connection {
-            connection.tell(self.stream, |observer, context| observer.stderr(context, bytes));
-        }
+        self.tell(|connection| {
+            connection.tell(self.stream_id(), |observer, context| observer.stderr(context, bytes));
+        });
     }
 
     /// The session over HTTP has this id from now on.
     #[inline]
     pub fn set_session(&self, id: &str) {
-        if let Some(connection) = &self.connection {
+        if let Some(connection) = self.connection() {
             connection.negotiated.lock().session = Some(id.into());
         }
     }
@@ -216,7 +271,7 @@ impl Observed {
     /// This revision was negotiated.
     #[inline]
     pub fn set_revision(&self, revision: Revision) {
-        if let Some(connection) = &self.connection {
+        if let Some(connection) = self.connection() {
             connection.negotiated.lock().revision = Some(revision);
         }
     }
@@ -224,7 +279,7 @@ impl Observed {
     /// Looks for the negotiated revision, until there is one.
     #[inline]
     pub fn negotiated(&self, revision: impl FnOnce() -> Option<Revision>) {
-        if let Some(connection) = &self.connection {
+        if let Some(connection) = self.connection() {
             let mut negotiated = connection.negotiated.lock();
             negotiated.revision = negotiated.revision.or_else(revision);
         }
@@ -233,21 +288,22 @@ impl Observed {
     /// The connection has ended; only the first reason counts.
     #[inline]
     pub fn closed(&self, why: &dyn fmt::Display) {
-        if let Some(connection) = &self.connection {
-            connection.close(&why.to_string());
-        }
+        self.tell(|connection| connection.close(&why.to_string()));
     }
 }
 
 impl fmt::Debug for Observed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let connection = self.connection.as_ref().map(|connection| connection.id);
-        f.debug_struct("Observed").field("connection", &connection).field("stream", &self.stream).finish()
+        f.debug_struct("Observed").field("connection", &self.id()).field("stream", &self.stream_id()).finish()
     }
 }
 
 impl ObservedConnection {
-    fn tell(&self, stream: Option<StreamId>, event: impl FnOnce(&dyn Observer, &EventContext<'_>)) {
+    fn tell<T>(
+        &self,
+        stream: Option<StreamId>,
+        event: impl FnOnce(&dyn Observer, &EventContext<'_>) -> T,
+    ) -> T {
         let Negotiated { session, revision } = self.negotiated.lock().clone();
         let context = EventContext {
             time: self.clock.now(),
@@ -259,7 +315,7 @@ impl ObservedConnection {
             revision,
             stream,
         };
-        event(&*self.observer, &context);
+        event(&*self.observer, &context)
     }
 
     fn message(&self, stream: Option<StreamId>, direction: Direction, bytes: &[u8], event_id: Option<&str>) {
@@ -291,7 +347,7 @@ impl ObservedConnection {
     }
 
     fn close(&self, why: &str) {
-        if !self.closed.swap(true, Ordering::Relaxed) {
+        if !self.closed.swap(true, Ordering::Relaxed) && self.is_wanted.load(Ordering::Relaxed) {
             self.tell(None, |observer, context| observer.closed(context, why));
         }
     }
@@ -307,6 +363,7 @@ impl Drop for ObservedConnection {
 mod tests {
     use refmcp_proto::engine::ExchangeId;
     use refmcp_proto::jsonrpc::Incoming;
+    use refmcp_proto::time::Timestamp;
 
     use super::*;
 
@@ -459,6 +516,67 @@ mod tests {
         let observed = Observed::default();
         observed.invalid_input(b"", Unprintable);
         observed.closed(&Unprintable);
-        assert_eq!(size_of::<Observed>(), 24, "a pointer and a number");
+        assert_eq!(size_of::<Observed>(), 32, "a pointer and its lock, and two numbers");
+    }
+
+    /// Wants to see some connections, and so many events of each.
+    struct Curious {
+        events: AtomicU64,
+        wants: u64,
+    }
+
+    impl Observer for Curious {
+        fn wants_connection(&self, _: Timestamp) -> bool {
+            self.wants > 0
+        }
+
+        fn wants_more(&self, _: ConnectionId) -> bool {
+            self.events.load(Ordering::Relaxed) < self.wants
+        }
+
+        fn message(&self, _: &EventContext<'_>, _: &MessageEvent<'_>) {
+            self.events.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn closed(&self, _: &EventContext<'_>, _: &str) {
+            panic!("it had left before");
+        }
+    }
+
+    fn seen_by(wants: u64) -> (Arc<Curious>, Observed) {
+        let curious = Arc::new(Curious { events: AtomicU64::new(0), wants });
+        let observed = Observed::open(curious.clone(), Side::Server, "stdio", "", Clock::new());
+        (curious, observed)
+    }
+
+    #[tokio::test]
+    async fn an_observer_that_has_seen_enough_is_told_nothing_more() {
+        let (curious, observed) = seen_by(2);
+        let clone = observed.clone();
+        for _ in 0..5 {
+            observed.received(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+        }
+        assert_eq!(curious.events.load(Ordering::Relaxed), 2);
+        assert!(!observed.is_observed() && observed.id() == clone.id() && clone.id().is_some());
+        clone.received(b"{}");
+        // What was kept of the connection is freed with the last clone that was used.
+        clone.closed(&"");
+        assert_eq!(Arc::strong_count(&curious), 1);
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_is_not_wanted_is_not_observed() {
+        let (curious, observed) = seen_by(0);
+        observed.received(br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+        assert_eq!(curious.events.load(Ordering::Relaxed), 0);
+        assert!(observed.id().is_none() && Arc::strong_count(&curious) == 1);
+    }
+
+    #[tokio::test]
+    async fn a_silent_connection_is_released_when_it_is_no_longer_wanted() {
+        let (curious, observed) = seen_by(1);
+        curious.events.store(1, Ordering::Relaxed);
+        observed.release_unwanted();
+        assert_eq!(Arc::strong_count(&curious), 1);
     }
 }

@@ -14,21 +14,31 @@ pub(crate) mod servers;
 pub(crate) mod stdio;
 pub(crate) mod trust;
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use refmcp_reference::{Options, TourSteps};
 use refmcp_server::transport::MemoryBudget;
 use refmcp_server::{ServerBuilder, Timeouts};
+use refmcp_transport::observer::Observer;
 
 use crate::args::{Policy, ServerOptions};
+use crate::audit::ServerAudit;
 use crate::record::Recording;
 
 /// What of the options is for any server.
-fn configure(options: &ServerOptions) -> Result<impl FnOnce(ServerBuilder) -> ServerBuilder + use<>> {
+fn configure(
+    options: &ServerOptions,
+    audit: &ServerAudit,
+) -> Result<impl FnOnce(ServerBuilder) -> ServerBuilder + use<>> {
     // Where a relay is in front of the server, it sees what the client gets.
-    let observer = match options.faults {
+    let recording = match options.faults {
         None => Recording::open(&options.record, false)?.observer(),
         Some(_) => None,
     };
+    let mut observers: Vec<_> = [recording, audit.observer()].into_iter().flatten().collect();
+    let observer =
+        if observers.len() > 1 { Some(Arc::new(observers) as Arc<dyn Observer>) } else { observers.pop() };
     let grace = options.grace;
     let memory = options.memory.map(MemoryBudget::new).unwrap_or_default();
     Ok(move |builder: ServerBuilder| {
@@ -41,11 +51,12 @@ fn configure(options: &ServerOptions) -> Result<impl FnOnce(ServerBuilder) -> Se
 }
 
 /// The reference server's options, as they were typed.
-fn reference_options(options: ServerOptions) -> Options {
+fn reference_options(options: ServerOptions, audit: &ServerAudit) -> Options {
     let tour = options.tour;
     // A tour shows pages to clients.
     let page_size = if tour.is_some() { 10 } else { 200 };
     Options {
+        verdicts: audit.verdicts(),
         profile: options.profile,
         resources_dir: options.resources,
         prompts_dir: options.prompts,

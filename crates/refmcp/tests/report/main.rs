@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+mod by_default;
 mod comparisons;
 mod live;
 mod recordings;

@@ -25,6 +25,8 @@ pub(crate) struct Process {
     errors: Arc<Mutex<Vec<u8>>>,
     /// Closed by the thread that reads stderr, at its end.
     errors_end: Option<Receiver<()>>,
+    /// It is a server of ours, which tells when it breaks a rule itself.
+    is_server: bool,
 }
 
 /// How a child ended, and all that it wrote after what was read before.
@@ -39,8 +41,11 @@ pub(crate) struct Exit {
 impl Process {
     /// Starts `refmcp stdio` with these arguments.
     pub(crate) fn stdio(args: &[&str]) -> Self {
-        let args: Vec<&str> = ["stdio"].iter().chain(args).copied().collect();
-        Self::spawn(program(&args))
+        let all: Vec<&str> = ["stdio"].iter().chain(args).copied().collect();
+        let is_server = !args.contains(&"--faults");
+        let mut process = Self::spawn(program(&all));
+        process.is_server = is_server;
+        process
     }
 
     /// Starts a command and reads what it says.
@@ -66,6 +71,7 @@ impl Process {
             unread: child.stdout.take().map(|stdout| (stdout, lines_in)),
             errors: Arc::default(),
             errors_end: None,
+            is_server: false,
             child,
         };
         process.start_writing();
@@ -190,11 +196,20 @@ impl Process {
     }
 }
 
+/// Fails the test if the log of a server tells that the server itself broke a rule.
+pub(crate) fn check_server_log(log: &str) {
+    let broken: Vec<_> = log.lines().filter(|line| line.contains("the server broke a rule")).collect();
+    assert!(broken.is_empty() || thread::panicking(), "{broken:#?}");
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
         // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if self.is_server {
+            check_server_log(&self.errors());
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! `refmcp serve` as a process.
 
-use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::thread;
 
+use super::process::check_server_log;
 use super::{REFMCP, TEST_TIMEOUT, signal, wait_for};
 
 /// What opens a session.
@@ -17,6 +19,8 @@ pub(crate) struct Server {
     /// What it has said so far.
     said: String,
     pub(crate) address: String,
+    /// Its log, where the test does not read it.
+    log: Option<File>,
 }
 
 impl Server {
@@ -31,7 +35,10 @@ impl Server {
     }
 
     pub(crate) fn start(options: &[&str]) -> Self {
-        Self::start_logging(options, Stdio::inherit())
+        let log = tempfile::tempfile().unwrap();
+        let mut server = Self::start_logging(options, log.try_clone().unwrap());
+        server.log = Some(log);
+        server
     }
 
     /// The same with its log going somewhere.
@@ -48,7 +55,7 @@ impl Server {
         let address = line.trim().strip_prefix("streamable HTTP").unwrap().trim();
         let (_, address) = address.split_once("://").unwrap();
         let address = address.split('/').next().unwrap().to_owned();
-        Self { child, output: Some(output), said, address }
+        Self { child, output: Some(output), said, address, log: None }
     }
 
     /// All that it says when it starts.
@@ -106,5 +113,12 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if let Some(mut log) = self.log.take() {
+            let mut text = String::new();
+            let read = log.rewind().and_then(|()| log.read_to_string(&mut text));
+            eprint!("{text}");
+            assert!(read.is_ok() || thread::panicking(), "{read:?}");
+            check_server_log(&text);
+        }
     }
 }

@@ -47,7 +47,7 @@ impl Check for Batches {
             {
                 self.waiting.insert((message.from, id.to_string()));
             }
-            Body::Response { id, result, .. } => self.answered(message, id, result.err(), verdicts),
+            Body::Response { id, result, .. } => self.answered(message, id, result.err(), state, verdicts),
             _ => {}
         }
     }
@@ -59,6 +59,7 @@ impl Batches {
         message: &Message<'_>,
         id: &Value,
         error: Option<&Value>,
+        state: &State,
         verdicts: &mut VerdictWriter<'_>,
     ) {
         let asker = message.from.peer();
@@ -67,6 +68,7 @@ impl Batches {
         } else if id.is_null()
             && error.is_some()
             && !message.in_batch
+            && !is_unauthorized(state, message)
             && self.waiting.iter().any(|(from, _)| *from == asker)
         {
             let what = "a batch was refused as a whole".to_owned();
@@ -74,6 +76,12 @@ impl Batches {
             self.waiting.retain(|(from, _)| *from != asker);
         }
     }
+}
+
+/// Whether the HTTP request was refused for its token, whatever is in its body.
+fn is_unauthorized(state: &State, message: &Message<'_>) -> bool {
+    let status = state.stream(message.stream).and_then(|stream| stream.status);
+    matches!(status, Some(401 | 403))
 }
 
 fn accepts(revision: Revision) -> bool {

@@ -155,7 +155,9 @@ fn misnamed(message: &Message<'_>, method: &str, verdicts: &mut VerdictWriter<'_
     }
     let foreign = FOREIGN.iter().find(|(name, _)| *name == method).map(|(_, meant)| *meant);
     let Some(meant) = foreign.or_else(|| NotificationMethod::misnamed(method)) else { return };
-    let expected = format!("send {}, where the revision has it and your side may send it", meant.name());
+    let params = if method == "$/cancelRequest" { " with params.requestId" } else { "" };
+    let expected =
+        format!("send {}{params}, where the revision has it and your side may send it", meant.name());
     let by_revision = message.revision.map_or(&rule::LIFE_08, rule_of);
     let rule = match (meant, message.from) {
         (NotificationMethod::Initialized, Role::Client) if !message.is_stateless() => &rule::LIFE_02,

@@ -34,6 +34,10 @@ struct Token {
     /// The task that its request has become.
     task: Option<Task>,
     is_subscription: bool,
+    /// Requests without a response that have it.
+    requests: usize,
+    /// Several requests had it at a time, so it is not known which of them makes progress.
+    is_ambiguous: bool,
 }
 
 #[derive(Debug)]
@@ -113,7 +117,17 @@ impl Progress {
             return;
         }
         let is_subscription = Method::known(method) == Some(Method::Listen);
-        self.running.insert(key, Token { last: None, task: None, is_subscription });
+        match self.running.get_mut(&key) {
+            Some(running) if running.task.is_none() => {
+                running.requests += 1;
+                running.is_ambiguous = true;
+            }
+            _ => {
+                let token =
+                    Token { last: None, task: None, is_subscription, requests: 1, is_ambiguous: false };
+                self.running.insert(key, token);
+            }
+        }
     }
 
     fn progresses(
@@ -162,7 +176,7 @@ impl Progress {
             Some(now) => {
                 let grows = running.last.is_none_or(|last| now > last);
                 running.last = Some(now);
-                (!grows && is_ordered).then_some("progress that does not grow")
+                (!grows && is_ordered && !running.is_ambiguous).then_some("progress that does not grow")
             }
         };
         verdicts
@@ -186,6 +200,8 @@ impl Progress {
             && let Some(running) = self.running.get_mut(&key)
         {
             running.task = Some(Task { id: id.to_owned(), has_ended: false });
+        } else if let Some(running) = self.running.get_mut(&key).filter(|running| running.requests > 1) {
+            running.requests -= 1;
         } else {
             self.running.remove(&key);
             self.finished(request.from).insert(token);

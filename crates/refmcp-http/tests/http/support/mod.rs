@@ -7,7 +7,7 @@ pub(crate) mod websocket_frames;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use refmcp_http::{Endpoint, EndpointBuilder, Options};
@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::http1::{Reply, send, send_raw};
+use crate::support::tools::Watch;
 
 pub(crate) const STATELESS: &str = "2026-07-28";
 pub(crate) const LATEST_SESSION: &str = "2025-11-25";
@@ -34,7 +35,7 @@ pub(crate) struct Site {
     pub(crate) server: Server,
     pub(crate) stop: CancellationToken,
     pub(crate) served: JoinHandle<()>,
-    ended: Arc<AtomicUsize>,
+    pub(crate) watch: Watch,
 }
 
 impl Site {
@@ -49,12 +50,14 @@ impl Site {
 
     /// One of several replicas.
     pub(crate) async fn replica(backplane: Arc<dyn Backplane>, options: Options) -> Self {
-        Self::open_built(|builder, _| builder.options(options).backplane(backplane)).await
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = tools::unaudited(|builder| builder);
+        Self::serve(listener, server, |builder, _| builder.options(options).backplane(backplane)).await
     }
 
     /// One that may hold so many bytes for its clients.
     pub(crate) async fn with_memory(bytes: usize, options: Options) -> Self {
-        let server = tools::server_with(|builder| builder.memory(MemoryBudget::new(bytes)));
+        let server = tools::unaudited(|builder| builder.memory(MemoryBudget::new(bytes)));
         // What clients do not read must not disappear in the buffers of the system.
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_send_buffer_size(16 << 10).unwrap();
@@ -68,7 +71,7 @@ impl Site {
 
     async fn serve(
         listener: TcpListener,
-        (server, ended): (Server, Arc<AtomicUsize>),
+        (server, watch): (Server, Watch),
         build: impl FnOnce(EndpointBuilder, SocketAddr) -> EndpointBuilder,
     ) -> Self {
         let address = listener.local_addr().unwrap();
@@ -76,13 +79,13 @@ impl Site {
         let stop = CancellationToken::new();
         let told = stop.clone();
         let served = tokio::spawn(async move { endpoint.serve(listener, told, SHUTDOWN_TIMEOUT).await });
-        Self { address, server, stop, served, ended }
+        Self { address, server, stop, served, watch }
     }
 
     /// An endpoint that is served by another task.
     pub(crate) fn served_by(address: SocketAddr, served: JoinHandle<()>) -> Self {
-        let (server, ended) = tools::server();
-        Self { address, server, stop: CancellationToken::new(), served, ended }
+        let (server, watch) = tools::server();
+        Self { address, server, stop: CancellationToken::new(), served, watch }
     }
 
     pub(crate) async fn usual() -> Self {
@@ -91,7 +94,7 @@ impl Site {
 
     /// How many calls of `slow` and `steps` have ended.
     pub(crate) fn ended(&self) -> usize {
-        self.ended.load(Ordering::SeqCst)
+        self.watch.ended.load(Ordering::SeqCst)
     }
 
     /// Waits until so many calls have ended.

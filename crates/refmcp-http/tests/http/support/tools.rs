@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use refmcp_server::model::{LogLevel, ResourceContents};
+use refmcp_server::transport::observer::Observer;
 use refmcp_server::{Call, CallError, NoArguments, Resource, Server, ServerBuilder, Tool};
+use refmcp_testkit::audit::{Role, TestAudit};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -60,15 +62,27 @@ impl Drop for Ends {
     }
 }
 
-/// A server, and the count of its `slow` and `steps` calls that have ended.
-pub(crate) fn server() -> (Server, Arc<AtomicUsize>) {
+/// What a test sees of its server.
+pub(crate) struct Watch {
+    /// How many `slow` and `steps` calls have ended.
+    pub(crate) ended: Arc<AtomicUsize>,
+    /// Fails the test if the server broke a rule.
+    pub(crate) audit: TestAudit,
+}
+
+/// A server, and what the test sees of it.
+pub(crate) fn server() -> (Server, Watch) {
     server_with(|builder| builder)
 }
 
-pub(crate) fn server_with(
-    configure: impl FnOnce(ServerBuilder) -> ServerBuilder,
-) -> (Server, Arc<AtomicUsize>) {
-    let ended = Arc::new(AtomicUsize::new(0));
+/// The same without an audit: where a server sees a part of what passes, or all memory is counted.
+pub(crate) fn unaudited(configure: impl FnOnce(ServerBuilder) -> ServerBuilder) -> (Server, Watch) {
+    let nothing: Vec<Arc<dyn Observer>> = Vec::new();
+    server_with(|builder| configure(builder.observer(Arc::new(nothing))))
+}
+
+pub(crate) fn server_with(configure: impl FnOnce(ServerBuilder) -> ServerBuilder) -> (Server, Watch) {
+    let (ended, audit) = (Arc::new(AtomicUsize::new(0)), TestAudit::of(Role::Server));
     let (of_steps, of_slow) = (ended.clone(), ended.clone());
     let echo = Tool::new("echo", "Says it again", |_: Call, Echo { message }| async move { Ok(message) });
     let steps = Tool::new("steps", "Takes steps", move |call: Call, Steps { n, ms, note }| {
@@ -163,5 +177,5 @@ pub(crate) fn server_with(
         .tool(dearer.scopes(["dearer"]))
         .tool(mirror.input_schema(schema))
         .resource(note);
-    (configure(server).build().unwrap(), ended)
+    (configure(server.observer(audit.observer())).build().unwrap(), Watch { ended, audit })
 }

@@ -139,6 +139,10 @@ pub(crate) struct ServerOptions {
     #[command(flatten)]
     pub(crate) record: RecordOptions,
 
+    /// Judge nothing. Without this and --audit, the beginning of each conversation is judged: rules that are broken are logged.
+    #[arg(long, conflicts_with = "audit")]
+    pub(crate) no_audit: bool,
+
     /// What the server sends goes wrong, as this plan says: a file, or the plan itself, such as 'tools/call 2: no answer'. What
     /// is recorded and judged is what the client gets.
     #[arg(long, value_name = "PLAN")]

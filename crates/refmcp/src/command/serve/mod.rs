@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use self::addresses::{ListenAddress, ServerAddresses};
 use super::{configure, reachable, reference_options};
 use crate::args::{OutputFormat, Policy, ServeOptions};
+use crate::audit::ServerAudit;
 use crate::relay::{self, SharedFaults};
 use crate::signals::{Signal, Signals};
 use crate::ui::output::announce;
@@ -47,7 +48,8 @@ async fn serve(options: ServeOptions) -> Result<()> {
     };
     let mut http = http_options(&options, &at);
     let shutdown = Shutdown::new(options.shutdown_timeout).drain(options.listen.drain);
-    let (configure, output) = (configure(&options.server)?, options.output);
+    let audit = ServerAudit::new(&options.server);
+    let (configure, output) = (configure(&options.server, &audit)?, options.output);
     let public = options.listen.public_url.clone();
     let shown = match &at {
         ListenAddress::Address(address) => {
@@ -75,7 +77,7 @@ async fn serve(options: ServeOptions) -> Result<()> {
     let ops_shown =
         ops_address.map(|address| reachable::authority(address, &[], reachable::outgoing_address));
     let record = options.server.record.clone();
-    let mut reference = reference_options(options.server);
+    let mut reference = reference_options(options.server, &audit);
     reference.auth_required = http.resource_server.is_some();
     reference.endpoints = addresses.public_endpoints().map(|(_, url)| url).to_vec();
     let extensions = about.extensions;
@@ -111,6 +113,7 @@ async fn serve(options: ServeOptions) -> Result<()> {
     if let Some(ops) = ops {
         ops.await.context("--ops-addr")?;
     }
+    audit.finish();
     signals.abort();
     relay.inspect(JoinHandle::abort);
     Ok(())
