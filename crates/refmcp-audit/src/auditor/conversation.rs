@@ -289,6 +289,12 @@ impl State {
         matches!(&*self.transport, "http" | "http+sse")
     }
 
+    /// Whether each request has an HTTP request of its own, whose response has all that belongs to it. Over HTTP+SSE one stream has
+    /// everything, as a pipe.
+    pub(crate) fn has_streams(&self) -> bool {
+        self.transport == "http"
+    }
+
     /// Whether everything that the client sends is seen: not where a session goes on that another process opened, and not
     /// where a server over HTTP sees requests one by one.
     pub(crate) fn is_whole(&self) -> bool {

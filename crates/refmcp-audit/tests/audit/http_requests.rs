@@ -21,10 +21,10 @@ pub(crate) fn examples() -> Vec<Example> {
             session(C).pinged(3, C),
             vec![
                 session(C).http(3, "POST", "/mcp", &[ACCEPT, SESSION]).client(ping(3)),
-                session(C).post(3, "2025-03-26", ping(3)),
                 session(C).http(3, "DELETE", "/mcp", &[SESSION]),
             ],
         ),
+        client(&rule::LIFE_15, session(C).pinged(3, C), vec![session(C).post(3, "2025-03-26", ping(3))]),
         server(
             &rule::HTTP_01,
             session(C).get(0, C, &[]).status(405, &[]),

@@ -1,9 +1,10 @@
 //! Rules about HTTP+SSE.
 
-use refmcp_audit::verdict::Role;
+use refmcp_audit::verdict::{Outcome, Role};
 use refmcp_proto::rule;
+use serde_json::json;
 
-use crate::script::{Example, Script};
+use crate::script::{Example, Script, notification, stateless_request, stateless_result};
 use crate::streamable::{JSON, SSE, initialize, ping, result};
 
 const A: &str = "2024-11-05";
@@ -58,4 +59,30 @@ fn a_text_in_the_response_to_a_post_is_no_message() {
     let accepted = accepted().http(2, "POST", "/messages", &[]).client(ping(2));
     let accepted = accepted.status(202, &[("content-type", "text/plain")]).server_invalid("Accepted").ended();
     accepted.on_stream(0).server(result(2)).keeps(&rule::RPC_01, Role::Server);
+}
+
+#[test]
+fn without_sessions_the_one_stream_has_what_belongs_to_every_request() {
+    let capabilities = json!({"tools": {}});
+    let call = |id: u64| {
+        let params = json!({"name": "t", "arguments": {}, "_meta": {"progressToken": id}});
+        stateless_request(id, "tools/call", params)
+    };
+    let requires = stateless_result(1, json!({"resultType": "input_required", "requestState": "s"}));
+    let judgement = Script::without_session("http+sse", capabilities)
+        .on_stream(1)
+        .client(call(1))
+        .on_stream(0)
+        .server(notification("notifications/progress", json!({"progressToken": 1, "progress": 1})))
+        .server(requires)
+        .on_stream(2)
+        .client(call(2))
+        .on_stream(0)
+        .server(notification("notifications/progress", json!({"progressToken": 2, "progress": 1})))
+        .server(stateless_result(2, json!({"content": []})))
+        .judge();
+    let broken: Vec<_> = judgement.broken().collect();
+    assert!(broken.is_empty(), "{broken:?}");
+    let outcome = |rule: &str| judgement.verdicts.iter().find(|it| it.rule.id == rule).map(|it| it.outcome());
+    assert_eq!([outcome("PROG-01"), outcome("MRTR-12")], [Some(Outcome::Kept); 2]);
 }

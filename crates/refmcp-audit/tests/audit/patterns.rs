@@ -311,10 +311,16 @@ fn stateless_cancellation() -> Vec<Example> {
                 calls("stdio").client(notification("$/cancelRequest", json!({"id": 1}))).server(called()),
             ],
         ),
+        client(&rule::CANC_04, calls("http").left(), vec![]),
         client(
-            &rule::CANC_04,
+            &rule::STATE_17,
             calls("http").left(),
             vec![calls("http").on_stream(2).client(cancel(1)).on_stream(1).server(called())],
+        ),
+        client(
+            &rule::CANC_04,
+            calls("http+sse").on_stream(2).client(cancel(1)),
+            vec![calls("http+sse").on_stream(2).client(cancel(7)).on_stream(0).server(called())],
         ),
         server(
             &rule::CANC_02,

@@ -22,7 +22,10 @@ fn filter() -> Value {
 fn listens(transport: &str, filter: Value) -> Script {
     let meta = json!({"io.modelcontextprotocol/logLevel": "debug"});
     let params = json!({"notifications": filter, "_meta": meta});
-    discovered(transport).on_stream(1).client(stateless_request(7, "subscriptions/listen", params))
+    // Over HTTP+SSE what is posted is answered on the other stream.
+    let answered_on = if transport == "http+sse" { 0 } else { 1 };
+    let listen = stateless_request(7, "subscriptions/listen", params);
+    discovered(transport).on_stream(1).client(listen).on_stream(answered_on)
 }
 
 fn labelled(method: &str, id: Value, mut params: Value) -> Value {
@@ -47,7 +50,7 @@ fn ended(label: Value) -> Value {
 }
 
 pub(crate) fn examples() -> Vec<Example> {
-    ["stdio", "http"].into_iter().flat_map(of_transport).chain([streams()]).collect()
+    ["stdio", "http", "http+sse"].into_iter().flat_map(of_transport).chain([streams()]).collect()
 }
 
 fn of_transport(transport: &str) -> Vec<Example> {

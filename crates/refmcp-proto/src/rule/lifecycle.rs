@@ -30,6 +30,8 @@ rules! {
         "The answer to initialize has protocolVersion, capabilities and serverInfo.";
     LIFE_14 "LIFE-14" Should Both AB "basic/lifecycle#operation"
         "Parties speak the agreed revision and use what was declared.";
+    LIFE_15 "LIFE-15" Should Client CD "basic/transports#protocol-version-header"
+        "The revision that MCP-Protocol-Version names is the one that was agreed on.";
 
     STATE_01 "STATE-01" Must Server E "basic#statelessness"
         "Nothing about a client is inferred from its earlier requests.";

@@ -13,8 +13,15 @@ use crate::auditor::message::{Body, Message};
 use crate::recording::{Event, EventKind};
 use crate::verdict::Role;
 
-static RULES: &[&Rule] =
-    &[&rule::CANC_01, &rule::CANC_02, &rule::CANC_03, &rule::CANC_04, &rule::CANC_05, &rule::LIFE_11];
+static RULES: &[&Rule] = &[
+    &rule::CANC_01,
+    &rule::CANC_02,
+    &rule::CANC_03,
+    &rule::CANC_04,
+    &rule::CANC_05,
+    &rule::LIFE_11,
+    &rule::STATE_17,
+];
 
 #[derive(Debug, Default)]
 pub(super) struct Cancellation {
@@ -82,6 +89,7 @@ impl Check for Cancellation {
         // The reader of a stream has left before the response.
         if let EventKind::Ended { direction } = event.kind
             && state.sender(direction) == Role::Client
+            && state.has_streams()
             && state.unanswered(Role::Client).any(|(_, it)| it.stream == event.stream && it.is_stateless())
         {
             verdicts.judge_party(&rule::CANC_04, Role::Client, None);
@@ -154,7 +162,7 @@ impl Cancellation {
         }
     }
 
-    /// Without sessions, over HTTP the closed stream cancels.
+    /// Without sessions, over HTTP the closed stream cancels. A notification is not expected there, and not forbidden either.
     fn cancels_stateless(
         &mut self,
         id: Option<&Value>,
@@ -163,9 +171,9 @@ impl Cancellation {
         verdicts: &mut VerdictWriter<'_>,
     ) {
         let what = match id {
-            _ if state.is_http() => {
-                let what = "notifications/cancelled over HTTP".to_owned();
-                return verdicts.judge(&rule::CANC_04, Some((what, "close the stream of the request")));
+            _ if state.has_streams() => {
+                let what = "notifications/cancelled over HTTP, where the closed stream cancels".to_owned();
+                return verdicts.judge(&rule::STATE_17, Some((what, "close the stream of the request")));
             }
             None => Some("notifications/cancelled without requestId".to_owned()),
             Some(id) if state.request(Role::Client, None, id).is_some() => None,

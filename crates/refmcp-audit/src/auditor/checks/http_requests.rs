@@ -18,6 +18,7 @@ use crate::verdict::Role;
 
 static RULES: &[&Rule] = &[
     &rule::LIFE_09,
+    &rule::LIFE_15,
     &rule::HTTP_01,
     &rule::HTTP_03,
     &rule::HTTP_05,
@@ -237,17 +238,18 @@ fn check_response(
     }
 }
 
-/// `MCP-Protocol-Version` is the revision that the session agreed on.
+/// `MCP-Protocol-Version` must be there, and should be the revision that the session agreed on.
 fn check_version(headers: &[Header], agreed: Option<Revision>, verdicts: &mut VerdictWriter<'_>) {
     let named = header(headers, "mcp-protocol-version");
-    let what = match named {
-        None => "a request after initialize has no MCP-Protocol-Version",
-        Some(_) => "MCP-Protocol-Version is not the revision that was agreed on",
-    };
-    let is_other = named != agreed.map(Revision::as_str);
-    let violation =
-        violation_if(is_other, what, "send MCP-Protocol-Version with the revision of the session");
+    let expected = "send MCP-Protocol-Version with the revision of the session";
+    let what = "a request after initialize has no MCP-Protocol-Version";
+    let violation = violation_if(named.is_none(), what, expected);
     verdicts.judge_in(agreed, &rule::LIFE_09, Role::Client, violation);
+    if named.is_some() {
+        let what = "MCP-Protocol-Version is not the revision that was agreed on";
+        let violation = violation_if(named != agreed.map(Revision::as_str), what, expected);
+        verdicts.judge_in(agreed, &rule::LIFE_15, Role::Client, violation);
+    }
 }
 
 /// Whether `Accept` lists a media type, by itself or in a range.

@@ -56,7 +56,8 @@ impl Check for InputRounds {
         if !message.is_stateless() {
             return;
         }
-        if message.from == Role::Server && message.stream.is_some_and(|stream| self.ended.contains(&stream)) {
+        let stream = message.stream.filter(|_| state.has_streams());
+        if message.from == Role::Server && stream.is_some_and(|stream| self.ended.contains(&stream)) {
             let what = "a message follows a result that requires input".to_owned();
             verdicts.judge(&rule::MRTR_12, Some((what, "end the stream with that result")));
         }
@@ -69,7 +70,7 @@ impl Check for InputRounds {
                     && result.get("resultType").is_some_and(|kind| kind == "input_required") =>
             {
                 requires(request, result, verdicts);
-                self.remember(message, id, request, result);
+                self.remember(stream, id, request, result);
             }
             _ => {}
         }
@@ -77,7 +78,7 @@ impl Check for InputRounds {
 }
 
 impl InputRounds {
-    fn remember(&mut self, message: &Message<'_>, id: &Value, request: &Request, result: &Value) {
+    fn remember(&mut self, stream: Option<u64>, id: &Value, request: &Request, result: &Value) {
         if self.rounds.len() >= MAX_ROUNDS {
             self.rounds.pop_front();
         }
@@ -89,7 +90,7 @@ impl InputRounds {
             keys: keys.map(|keys| keys.keys().cloned().collect()).unwrap_or_default(),
             state: result.get("requestState").cloned(),
         });
-        if let Some(stream) = message.stream.filter(|_| self.ended.len() < MAX_ROUNDS) {
+        if let Some(stream) = stream.filter(|_| self.ended.len() < MAX_ROUNDS) {
             self.ended.push_back(stream);
         }
     }

@@ -78,7 +78,7 @@ impl Logging {
 fn judge_request(level: usize, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
     let requests = || {
         let all = state.unanswered(Role::Client).map(|(_, request)| request);
-        all.filter(|request| !state.is_http() || request.stream == message.stream)
+        all.filter(|request| !state.has_streams() || request.stream == message.stream)
     };
     // Subscriptions have a rule of their own, and a request that is not known may want anything.
     if requests().any(|request| request.method == "subscriptions/listen") || requests().next().is_none() {

@@ -232,7 +232,7 @@ impl Progress {
 }
 
 fn key(asker: Role, stream: Option<u64>, is_stateless: bool, token: &Value, state: &State) -> TokenKey {
-    (asker, stream.filter(|_| is_stateless && state.is_http()), token.to_string())
+    (asker, stream.filter(|_| is_stateless && state.has_streams()), token.to_string())
 }
 
 fn is_token(token: &Value) -> bool {

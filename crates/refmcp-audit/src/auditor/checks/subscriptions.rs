@@ -53,7 +53,8 @@ impl Check for Subscriptions {
             (Role::Client, Body::Request { id, method, params })
                 if Method::known(method) == Some(Method::Listen) =>
             {
-                self.listens(message.stream, id, params, verdicts);
+                let stream = message.stream.filter(|_| state.has_streams());
+                self.listens(stream, id, params, verdicts);
             }
             (Role::Server, Body::Notification { method, params }) => {
                 if let Some(method) = NotificationMethod::known(method) {
@@ -63,14 +64,15 @@ impl Check for Subscriptions {
             (Role::Server, Body::Response { id, request: Some(request), result })
                 if Method::known(&request.method) == Some(Method::Listen) =>
             {
-                self.ends(request.stream, id, *result, verdicts);
+                let stream = request.stream.filter(|_| state.has_streams());
+                self.ends(stream, id, *result, verdicts);
             }
             _ => {}
         }
     }
 
     fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
-        let Some(stream) = event.stream else { return };
+        let Some(stream) = event.stream.filter(|_| state.has_streams()) else { return };
         match event.kind {
             EventKind::Ended { direction } => {
                 let is_server = state.sender(direction) == Role::Server;
@@ -127,12 +129,13 @@ impl Subscriptions {
         if !is_change && !is_acknowledgement && !is_log {
             return;
         }
-        let is_meant =
-            |(key, _): &(&SubscriptionKey, &mut Subscription)| !state.is_http() || key.0 == message.stream;
+        let is_meant = |(key, _): &(&SubscriptionKey, &mut Subscription)| {
+            !state.has_streams() || key.0 == message.stream
+        };
         let mut here = self.open.iter_mut().filter(is_meant).map(|(_, it)| it);
         if is_log {
-            // Over HTTP the stream says where it belongs, elsewhere its label.
-            let on_subscription = if state.is_http() { here.next().is_some() } else { label.is_some() };
+            // Over streamable HTTP the stream says where it belongs, elsewhere its label.
+            let on_subscription = if state.has_streams() { here.next().is_some() } else { label.is_some() };
             if on_subscription {
                 let what = "a log message on a subscription".to_owned();
                 verdicts

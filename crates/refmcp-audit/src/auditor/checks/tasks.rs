@@ -322,7 +322,8 @@ impl Tasks {
         judge_unrelated(result, verdicts);
         judge_shape(result, NAMES, verdicts);
         judge_failure(result, verdicts);
-        if let Some(stream) = state.stream(message.stream).filter(|stream| stream.status.is_some()) {
+        let stream = state.stream(message.stream).filter(|_| state.has_streams());
+        if let Some(stream) = stream.filter(|stream| stream.status.is_some()) {
             let mut types = stream.response_headers.iter().filter(|(name, _)| name == "content-type");
             let is_stream = types.any(|(_, value)| value.starts_with("text/event-stream"));
             let what = "tasks/get is answered on an SSE stream";
@@ -490,7 +491,7 @@ fn judge_side_request(
 ) {
     let mut waiting = state.unanswered(message.from.peer()).map(|(_, request)| request);
     let carrier = waiting.find(|request| {
-        message.stream.is_some() && request.stream == message.stream && request.method == "tasks/result"
+        state.has_streams() && request.stream == message.stream && request.method == "tasks/result"
     });
     let Some(id) = carrier.and_then(|request| text(&request.params, "taskId")) else { return };
     let what = "a request on the stream of tasks/result that does not name the task";

@@ -95,7 +95,7 @@ impl TasksExtension {
             return;
         }
         let id = text(params, "taskId").unwrap_or_default();
-        if let Some(stream) = state.stream(message.stream).filter(|_| state.is_http()) {
+        if let Some(stream) = state.stream(message.stream).filter(|_| state.has_streams()) {
             let name =
                 stream.headers.iter().find(|(name, _)| name == "mcp-name").map(|(_, value)| value.trim());
             // An encoded value is another rule's matter.
