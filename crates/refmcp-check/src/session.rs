@@ -274,8 +274,12 @@ impl Session {
 
     /// Sends an HTTP request. Over a pipe there is none.
     pub(crate) async fn send(&self, request: &HttpRequest, wants: &Wants) -> Answer {
+        self.send_within(request, wants, self.within).await
+    }
+
+    pub(crate) async fn send_within(&self, request: &HttpRequest, wants: &Wants, within: Duration) -> Answer {
         let Connection::Http(http) = &self.connection else { return Answer::default() };
-        let mut answer = http.send(request, wants, self.within).await;
+        let mut answer = http.send(request, wants, within).await;
         answer.exchange.repeat = self.with_opening(&self.with_variable(&http.curl(request)));
         answer
     }
@@ -379,8 +383,13 @@ pub(crate) fn check_access(answer: &Answer) -> Result<(), OpenError> {
 }
 
 fn no_result(answer: &Answer, id: &Value, method: &str) -> OpenError {
-    match &answer.ended {
-        Some(why) if answer.status.is_none() => OpenError::Unreachable(why.clone()),
-        _ => OpenError::Unsupported(format!("{method} is answered with {}", answer.summary(id))),
+    let answered = || format!("{method} is answered with {}", answer.summary(id));
+    match (&answer.ended, answer.status, answer.header("location")) {
+        (Some(why), None, _) => OpenError::Unreachable(why.clone()),
+        (_, Some(300..400), Some(location)) => {
+            let location = crate::report::shortened(&refmcp_client::redact::url(location), 200);
+            OpenError::Unsupported(format!("{}, which leads to {location}: check that address", answered()))
+        }
+        _ => OpenError::Unsupported(answered()),
     }
 }

@@ -1,5 +1,7 @@
 //! Probes of transports over HTTP: origins, sessions, headers, streams.
 
+use std::time::Duration;
+
 use refmcp_proto::revision::Lifecycle;
 use refmcp_proto::rule;
 use serde_json::{Value, json};
@@ -32,6 +34,9 @@ pub(super) static PROBES: &[Probe] = &[
     })
     .at(Place::Sse),
 ];
+
+/// How long a resumed stream is read.
+const RESUMED_WITHIN: Duration = Duration::from_secs(1);
 
 /// The origin of a page that no server knows.
 const FOREIGN: &str = "https://refmcp-check.invalid";
@@ -115,7 +120,8 @@ async fn ended_session(cx: &mut Context) -> Result<(), Stop> {
             "the server does not let clients delete sessions: status {status}"
         )));
     }
-    let answer = session.send(&request, &Wants::Response(id.clone())).await;
+    let mut answer = session.send(&request, &Wants::Response(id.clone())).await;
+    answer.exchange.repeat = cx.repeat();
     let kept = answer.status == Some(404);
     let what = || format!("a request for a deleted session is answered with {}", answer.summary(&id));
     cx.check(
@@ -166,7 +172,10 @@ async fn resumed_stream(cx: &mut Context) -> Result<(), Stop> {
     let what = || "two streams of a session have an event id in common".to_owned();
     let request = session.post("").without("content-type").with("accept", "text/event-stream");
     let request = HttpRequest { method: "GET".to_owned(), ..request }.with("last-event-id", event);
-    let mut answer = session.send(&request, &Wants::Response(one.clone())).await;
+    // The other response comes at once, or never.
+    let within = RESUMED_WITHIN.min(cx.within());
+    let session = cx.session().await?;
+    let mut answer = session.send_within(&request, &Wants::Response(two.clone()), within).await;
     // Event ids are others in another session.
     answer.exchange.repeat = cx.repeat();
     cx.check(&rule::HTTP_16, second, !same, what, "make event ids unique among all streams of a session");

@@ -135,7 +135,7 @@ async fn unknown_notification(cx: &mut Context) -> Result<(), Stop> {
     }
     let (id, after) = session.sentinel().await;
     answer.exchange.answer.clone_from(&after.exchange.answer);
-    answer.exchange.repeat.clone_from(&after.exchange.repeat);
+    answer.exchange.repeat = cx.repeat();
     if after.response(&id).is_none() {
         return Err(Stop::NotVerified(format!("a request after it is answered with {}", after.summary(&id))));
     }
@@ -156,7 +156,7 @@ async fn no_json(cx: &mut Context) -> Result<(), Stop> {
         answer.messages.clone_from(&after.messages);
         answer.messages.retain(|message| message.get("id") != Some(&id));
     }
-    answer.exchange.repeat.clone_from(&after.exchange.repeat);
+    answer.exchange.repeat = cx.repeat();
     answer.late = after.late;
     let alive = after.result(&id).is_some();
     let what = || format!("after input that is no JSON a request is answered with {}", after.summary(&id));

@@ -24,7 +24,8 @@ async fn cancel_nothing(cx: &mut Context) -> Result<(), Stop> {
     let unknown = json!(999_999_999);
     let params = json!({ "requestId": unknown, "reason": "there is no such request" });
     session.notify(&notification("notifications/cancelled", Some(params)).to_string()).await;
-    let (id, answer) = session.sentinel().await;
+    let (id, mut answer) = session.sentinel().await;
+    answer.exchange.repeat = cx.repeat();
     let stray = answer.nameless().is_some() || answer.response(&unknown).is_some();
     let kept = answer.result(&id).is_some() && !stray;
     let what = || match stray {

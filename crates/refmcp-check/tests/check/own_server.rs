@@ -7,6 +7,7 @@ use refmcp_client::http::HttpSettings;
 use refmcp_client::websocket::WebSocket;
 use refmcp_proto::revision::Revision;
 
+use crate::altered::{Change, Reply};
 use crate::servers::{InMemory, check, http, listen, reference};
 
 /// What is not clean, one line each.
@@ -64,4 +65,20 @@ async fn over_websocket() {
     let connector = WebSocket::new(&format!("ws://{address}/mcp/ws")).unwrap();
     let report = check(Target::pipe(Arc::new(connector))).await;
     assert_clean(&report, Revision::ALL.len());
+}
+
+#[tokio::test]
+async fn an_address_that_leads_elsewhere_is_named() {
+    let moved = Change::instead(|_| {
+        let headers = vec![("location".to_owned(), "http://127.0.0.1:1/mcp/".to_owned())];
+        Some(Reply { headers, ..Reply::new(307, &[]) })
+    });
+    let report = check(moved.http().await).await;
+    assert!(!report.is_verified());
+    let reasons: Vec<&str> = report.unsupported.iter().map(|(_, why)| why.as_str()).collect();
+    assert!(!reasons.is_empty());
+    for reason in reasons {
+        let told = "is answered with status 307, which leads to http://127.0.0.1:1/mcp/: check that address";
+        assert!(reason.ends_with(told), "{reason}");
+    }
 }

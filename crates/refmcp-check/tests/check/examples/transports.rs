@@ -126,18 +126,23 @@ fn stateless(asked: &Asked) -> Option<Reply> {
     }
 }
 
-/// Pings are answered by a stream with event ids, and a stream that is resumed has the response of its ping, or that of the next.
+/// Pings are answered by a stream with event ids, and a stream that is resumed has the response of its ping, and perhaps that of
+/// the next too.
 fn events(asked: &Asked, event_id: fn(&Asked) -> String, another: bool) -> Option<Reply> {
-    let stream = |id: &str, response: &Value| {
-        let text = format!("id: {id}-0\ndata:\n\nid: {id}-1\ndata: {response}\n\n");
+    let stream = |id: &str, responses: &[Value]| {
+        let mut text = format!("id: {id}-0\ndata:\n\n");
+        for (response, number) in responses.iter().zip(1..) {
+            text += &format!("id: {id}-{number}\ndata: {response}\n\n");
+        }
         let headers = vec![("content-type".to_owned(), "text/event-stream".to_owned())];
         Some(Reply { status: 200, headers, texts: vec![text], ends: false })
     };
     if asked.method() == "ping" {
-        return stream(&event_id(asked), &result(asked, &json!({})));
+        return stream(&event_id(asked), &[result(asked, &json!({}))]);
     }
     let last = asked.header("last-event-id").filter(|_| asked.http == "GET")?;
     let id: i64 = last.split('-').next()?.parse().ok()?;
-    let id = if another { id + 1 } else { id };
-    stream("resumed", &json!({ "jsonrpc": "2.0", "id": id, "result": {} }))
+    let response = |id: i64| json!({ "jsonrpc": "2.0", "id": id, "result": {} });
+    let responses = [response(id), response(id + 1)];
+    stream("resumed", if another { &responses } else { &responses[..1] })
 }
