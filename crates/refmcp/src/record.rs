@@ -36,6 +36,8 @@ pub(crate) struct Recording {
     file: Option<Mutex<File>>,
     stdout: bool,
     audit: Option<LiveAudit>,
+    /// What the numbers of this process' connections begin behind.
+    base: u64,
 }
 
 impl Recording {
@@ -44,9 +46,10 @@ impl Recording {
         let open = |path: &Path| {
             append_private(path).with_context(|| format!("cannot write the recording to {}", path.display()))
         };
-        let file = options.record.as_deref().map(open).transpose()?.map(Mutex::new);
+        let file = options.record.as_deref().map(open).transpose()?;
+        let base = file.as_ref().map_or(0, first_number);
         let audit = options.audit.then(|| options.live_audit.clone());
-        Ok(Self { file, stdout, audit })
+        Ok(Self { file: file.map(Mutex::new), stdout, audit, base })
     }
 
     /// The observer that writes the events; none where they go nowhere.
@@ -70,7 +73,7 @@ impl Recording {
 }
 
 impl EventSink for Recording {
-    fn event(&self, event: Event) {
+    fn event(&self, mut event: Event) {
         if let Some(audit) = &self.audit {
             audit.observe(&event);
         }
@@ -79,6 +82,7 @@ impl EventSink for Recording {
         if self.file.is_none() && !shown {
             return;
         }
+        event.connection += self.base;
         let line = event.to_line();
         if let Some(file) = &self.file
             && let Err(error) = file.lock().write_all(line.as_bytes())
@@ -93,4 +97,15 @@ impl EventSink for Recording {
     fn has_told(&self, connection: ConnectionId, rule: &'static Rule) -> bool {
         self.audit.as_ref().is_some_and(|audit| audit.has_told(connection, rule))
     }
+}
+
+/// Behind which number the connections of this process begin. Several processes may write to one file at the same time: each
+/// but the one that has locked it counts from a number of its own, so that their connections are not taken for one.
+fn first_number(file: &File) -> u64 {
+    // Elsewhere than on Unix a lock would keep the others from writing.
+    let is_shared = match cfg!(unix) {
+        true => file.try_lock().is_err(),
+        false => file.metadata().is_ok_and(|it| it.len() > 0),
+    };
+    if is_shared { u64::from(std::process::id()) << 20 } else { 0 }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{REFMCP, Server, User, wait_for};
+use crate::support::{Client, REFMCP, Server, User, Version, wait_for};
 
 /// The report on a recording as JSON, once every connection in it is closed.
 fn judged(user: &User, file: &str) -> Value {
@@ -99,4 +99,27 @@ fn several_recordings_are_judged_together() {
     let files: Vec<&Value> = report["recordings"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
     assert_eq!(files, ["one.jsonl", "two.jsonl"]);
     assert_eq!(report["judgements"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+#[cfg(unix)]
+fn processes_that_record_into_one_file_are_told_apart() {
+    let user = User::new();
+    let file = user.word("shared.jsonl");
+    let start = || Client::start(Version::Session("2025-06-18"), &["--record", &file]);
+    let mut clients = [start(), start()];
+    for _ in 0..3 {
+        clients.iter_mut().for_each(Client::is_served);
+    }
+    for mut client in clients {
+        client.process.close_input();
+        client.process.exit();
+    }
+    let report = judged(&user, "shared.jsonl");
+    assert_eq!(report["conclusion"], "kept");
+    let lines: Vec<Value> =
+        user.read("shared.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let numbers: std::collections::BTreeSet<u64> =
+        lines.iter().map(|line| line["connection"].as_u64().unwrap()).collect();
+    assert_eq!((numbers.len(), numbers.first()), (2, Some(&1)), "{numbers:?}");
 }
