@@ -40,6 +40,9 @@ usage: cargo xtask COMMAND
                         unless one is named
   interop servers [SERVER]
                         our command line against foreign servers, and ours; all unless one is named
+  interop referee [--update]
+                        `refmcp check` on the same servers: what it finds is compared with interop/referee, or written
+  interop exactness     what servers make of streams that break, stall and are resumed, as a table; not part of test
   interop inspector     the MCP Inspector's command line beside ours, from the file of docs/integrations.md
   interop browser       the consent page of the built-in authorization server in Chromium
   interop replays       recordings with foreign servers and clients, used again

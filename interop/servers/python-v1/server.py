@@ -1,10 +1,11 @@
 """The server of the scenario, on the official Python SDK 1.
 
-`server.py stdio`, or `http PORT`, `sse PORT` or `websocket PORT`: serves until it is told to stop, or its input ends.
+`server.py stdio`, or `http PORT [resumable]`, `sse PORT` or `websocket PORT`: serves until it is told to stop, or its input ends.
 """
 
 import contextlib
 import json
+import pathlib
 import sys
 import warnings
 
@@ -21,6 +22,9 @@ from mcp.shared.exceptions import McpError
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Mount, Route, WebSocketRoute
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from event_store import MemoryEvents  # noqa: E402
 
 NAMES = ["Ada", "Alan", "Grace"]
 TEXTS = {"scenario://note": "a note", "scenario://tick": "tick"}
@@ -78,11 +82,13 @@ async def add(_, a, b):
     return text(json.dumps({"sum": a + b}, separators=(",", ":"))), {"sum": a + b}
 
 
-async def count(context):
+async def count(context, steps=3, ms=0):
     token = context.meta.progressToken if context.meta else None
-    for number in (1, 2, 3) if token is not None else ():
-        await context.session.send_progress_notification(token, number, 3, f"at {number}", str(context.request_id))
-    return text("counted to 3")
+    for number in range(1, steps + 1) if token is not None else ():
+        words = f"at {number}"
+        await context.session.send_progress_notification(token, number, steps, words, str(context.request_id))
+        await anyio.sleep(ms / 1000)
+    return text(f"counted to {steps}")
 
 
 async def ask(context):
@@ -186,8 +192,12 @@ async def serve(streams):
     await server.run(*streams, server.create_initialization_options())
 
 
+def events():
+    return MemoryEvents() if "resumable" in sys.argv else None
+
+
 def http_app():
-    sessions = StreamableHTTPSessionManager(server)
+    sessions = StreamableHTTPSessionManager(server, event_store=events())
 
     @contextlib.asynccontextmanager
     async def lifespan(_):

@@ -1,9 +1,10 @@
 """The server of the scenario, on the official Python SDK 2.
 
-`server.py stdio`, or `http PORT` or `sse PORT`: serves until it is told to stop, or its input ends.
+`server.py stdio`, or `http PORT [resumable]` or `sse PORT`: serves until it is told to stop, or its input ends.
 """
 
 import json
+import pathlib
 import sys
 import warnings
 
@@ -19,6 +20,9 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Mount, Route
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from event_store import MemoryEvents  # noqa: E402
 
 NAMES = ["Ada", "Alan", "Grace"]
 TEXTS = {"scenario://note": "a note", "scenario://tick": "tick"}
@@ -83,10 +87,11 @@ async def add(_, __, a, b):
     return text(json.dumps(answer, separators=(",", ":")), structured_content=answer)
 
 
-async def count(context, _):
-    for number in (1, 2, 3):
-        await context.session.report_progress(number, 3, f"at {number}")
-    return text("counted to 3")
+async def count(context, _, steps=3, ms=0):
+    for number in range(1, steps + 1):
+        await context.session.report_progress(number, steps, f"at {number}")
+        await anyio.sleep(ms / 1000)
+    return text(f"counted to {steps}")
 
 
 async def asked(context, params, question, send):
@@ -238,6 +243,10 @@ async def serve(streams):
     await server.run(*streams, server.create_initialization_options())
 
 
+def http_app():
+    return server.streamable_http_app(event_store=MemoryEvents() if "resumable" in sys.argv else None)
+
+
 def sse_app():
     transport = SseServerTransport("/messages/")
 
@@ -257,7 +266,7 @@ async def main(way, port):
             async with stdio_server() as streams:
                 await serve(streams)
         else:
-            app = {"http": server.streamable_http_app, "sse": sse_app}[way]()
+            app = {"http": http_app, "sse": sse_app}[way]()
             config = uvicorn.Config(
                 app, host="127.0.0.1", port=port, log_level="warning", timeout_graceful_shutdown=1
             )

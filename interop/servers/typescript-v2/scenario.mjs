@@ -57,14 +57,20 @@ function addTools(server) {
         },
         ({ a, b }) => ({ ...text(JSON.stringify({ sum: a + b })), structuredContent: { sum: a + b } }),
     );
-    server.registerTool('count', { description: 'Counts to three' }, async ctx => {
-        const progressToken = ctx.mcpReq._meta?.progressToken;
-        for (let progress = 1; progress <= 3 && progressToken !== undefined; progress += 1) {
-            const params = { progressToken, progress, total: 3, message: `at ${progress}` };
-            await ctx.mcpReq.notify({ method: 'notifications/progress', params });
-        }
-        return text('counted to 3');
-    });
+    const pace = z.object({ steps: z.number().default(3), ms: z.number().default(0) });
+    server.registerTool(
+        'count',
+        { description: 'Counts to three, or further', inputSchema: pace },
+        async ({ steps, ms }, ctx) => {
+            const progressToken = ctx.mcpReq._meta?.progressToken;
+            for (let progress = 1; progress <= steps && progressToken !== undefined; progress += 1) {
+                const params = { progressToken, progress, total: steps, message: `at ${progress}` };
+                await ctx.mcpReq.notify({ method: 'notifications/progress', params });
+                await new Promise(resolve => setTimeout(resolve, ms));
+            }
+            return text(`counted to ${steps}`);
+        },
+    );
     server.registerTool('ask', { description: 'Asks for a form' }, ctx => {
         const answers = ctx.mcpReq.inputResponses;
         const answer = inputResponse(answers, 'form');

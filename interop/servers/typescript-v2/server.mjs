@@ -1,4 +1,4 @@
-// `node server.mjs stdio`, or `http PORT` or `sse PORT`: serves until it is told to stop, or its input ends.
+// `node server.mjs stdio`, or `http PORT [resumable]` or `sse PORT`: serves until it is told to stop, or its input ends.
 
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio';
 
 import { keepTicking, makeServer, TICK } from './scenario.mjs';
 
-const [way, port] = process.argv.slice(2);
+const [way, port, resumable] = process.argv.slice(2);
 const serve = { stdio, http: () => listen(streamableHttp()), sse: () => listen(httpSse()) }[way];
 if (!serve) {
     console.error('usage: server.mjs stdio | http PORT | sse PORT');
@@ -49,11 +49,32 @@ function streamableHttp() {
     async function begin() {
         const transport = new NodeStreamableHTTPServerTransport({
             sessionIdGenerator: randomUUID,
+            eventStore: resumable ? new MemoryEvents() : undefined,
             onsessioninitialized: id => sessions.set(id, transport),
             onsessionclosed: id => sessions.delete(id),
         });
         await makeServer().connect(transport);
         return transport;
+    }
+}
+
+// Events have consecutive numbers as ids, and are repeated for their own stream alone.
+class MemoryEvents {
+    events = [];
+    async storeEvent(streamId, message) {
+        return String(this.events.push({ streamId, message }));
+    }
+    async getStreamIdForEventId(id) {
+        return this.events[Number(id) - 1]?.streamId;
+    }
+    async replayEventsAfter(id, { send }) {
+        const streamId = await this.getStreamIdForEventId(id);
+        for (const [index, event] of this.events.entries()) {
+            if (index >= Number(id) && event.streamId === streamId) {
+                await send(String(index + 1), event.message);
+            }
+        }
+        return streamId;
     }
 }
 

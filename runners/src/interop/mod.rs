@@ -8,6 +8,7 @@ mod browser;
 mod client;
 mod inspector;
 mod logins;
+mod referee;
 mod secrets;
 mod servers;
 mod table;
@@ -23,6 +24,7 @@ use anyhow::{Context, Result, bail};
 use crate::server::{Server, TRANSPORTS, Transport};
 use crate::{Build, REVISIONS, Tally, parallel, shell};
 use client::{CLIENTS, Client};
+use referee::Known;
 use table::{Section, Table};
 
 /// The longest that one run may take.
@@ -116,6 +118,9 @@ pub fn run_named(names: &[&str]) -> Result<Tally> {
     match names {
         [] => everything(&build()?),
         ["servers", names @ ..] => servers::run(&build()?, names),
+        ["exactness"] => servers::exactness::run(&build()?),
+        ["referee"] => servers::referee::run(&build()?, false),
+        ["referee", "--update"] => servers::referee::run(&build()?, true),
         ["inspector"] => inspector::run(&build()?),
         ["browser"] => browser::run(&build()?),
         ["logins"] => logins::run(&build()?),
@@ -135,6 +140,7 @@ pub fn run_named(names: &[&str]) -> Result<Tally> {
 pub fn everything(build: &Build) -> Result<Tally> {
     let mut tally = run(build, &Choice::all())?;
     tally += servers::run(build, &[])?;
+    tally += servers::referee::run(build, false)?;
     tally += inspector::run(build)?;
     tally += browser::run(build)?;
     tally += logins::run(build)?;
@@ -161,9 +167,10 @@ fn run(build: &Build, choice: &Choice) -> Result<Tally> {
             runs.extend(choice.revisions.iter().map(client_run));
         }
     }
+    let known = Known::read(&paths.sources.join("referee/clients.txt"))?;
     let table = Mutex::new(table);
     parallel::map(&runs, |client_run| {
-        let report = client_run.execute(&paths);
+        let report = client_run.execute(&paths, &known);
         client_run.record(report, &mut table.lock().unwrap_or_else(PoisonError::into_inner));
     });
     let table = table.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -201,8 +208,8 @@ impl ClientRun {
         format!("{}-{}-{}", self.client.name, self.transport.name(), self.revision)
     }
 
-    /// Runs the client against servers that are there for this client_run only.
-    fn execute(&self, paths: &Paths) -> Result<RunReport> {
+    /// Runs the client against servers that are there for this client_run only, and judges what they have recorded.
+    fn execute(&self, paths: &Paths, known: &Known) -> Result<RunReport> {
         let file = |ending: &str| paths.out.join("results").join(format!("{}.{ending}", self.name()));
         let (lines, log) = (file("jsonl"), file("log"));
         fs::write(&lines, "")?;
@@ -210,16 +217,26 @@ impl ClientRun {
         let mut command = self.client.command(&paths.sources, &paths.out);
         command.arg(&lines).arg(self.revision).arg("--");
         let mut servers = Vec::new();
+        let mut recordings = Vec::new();
+        let mut recorded = |name: &str| -> Result<String> {
+            let recording = file(&format!("{name}.recording"));
+            fs::write(&recording, "")?; // what is recorded is appended
+            let path = recording.to_str().context("the path is no text")?.to_owned();
+            recordings.push(recording);
+            Ok(path)
+        };
         let (seen, is_relayed) = (self.transport.seen(), self.transport.seen() != self.transport);
         if seen == Transport::Stdio {
             if is_relayed {
                 command.arg(&paths.server).args(["relay", "--record"]).arg(file("trace")).arg("--");
             }
-            command.arg(&paths.server).arg("stdio");
+            command.arg(&paths.server).args(["stdio", "--record", &recorded("server")?]);
         } else {
             // The second one is for following pages.
             for (arguments, ending) in [(&[][..], "server.log"), (&["--page-size", "5"], "paged.log")] {
-                let server = Server::start(&paths.server, arguments, seen, &file(ending))?;
+                let recording = recorded(ending)?;
+                let arguments = [arguments, &["--record", &recording]].concat();
+                let server = Server::start(&paths.server, &arguments, seen, &file(ending))?;
                 if is_relayed {
                     let relay =
                         server.relay(&paths.server, &file("trace"), &file(&format!("relay.{ending}")))?;
@@ -247,6 +264,12 @@ impl ClientRun {
         }
         problems
             .extend(servers.into_iter().filter_map(|server| server.stop().err()).map(|e| format!("{e:#}")));
+        // What runs through a relay is the same.
+        if !is_relayed {
+            let known = known.of(self.client.name, seen.name());
+            let judged = referee::judge_client(&paths.server, &recordings, &known, self.revision);
+            problems.extend(judged.context("the recording cannot be judged")?);
+        }
         let report =
             fs::read_to_string(&lines).with_context(|| format!("cannot read {}", lines.display()))?;
         Ok(RunReport { lines: report, problems, failed, took: begin.elapsed() })

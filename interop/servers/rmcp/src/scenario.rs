@@ -33,6 +33,12 @@ pub fn made<T: DeserializeOwned>(json: Value) -> Result<T, ErrorData> {
     serde_json::from_value(json).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
+/// A result, from its JSON. Older peers get it without its type.
+fn result<T: DeserializeOwned>(mut json: Value) -> Result<T, ErrorData> {
+    json["resultType"] = "complete".into();
+    made(json)
+}
+
 /// Whether the request belongs to no session.
 pub fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
@@ -58,7 +64,7 @@ impl ServerHandler for Scenario {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        made(json!({ "tools": tools::listed() }))
+        result(json!({ "tools": tools::listed() }))
     }
 
     async fn call_tool(
@@ -85,7 +91,7 @@ impl ServerHandler for Scenario {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        made(json!({ "resources": [
+        result(json!({ "resources": [
             { "uri": "scenario://note", "name": "note", "mimeType": "text/plain" },
             { "uri": TICK, "name": "tick", "mimeType": "text/plain" },
         ] }))
@@ -96,7 +102,7 @@ impl ServerHandler for Scenario {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        made(json!({ "resourceTemplates": [
+        result(json!({ "resourceTemplates": [
             { "uriTemplate": "scenario://greeting/{name}", "name": "greeting", "mimeType": "text/plain" },
         ] }))
     }
@@ -116,7 +122,7 @@ impl ServerHandler for Scenario {
             }
         };
         let contents = json!([{ "uri": uri, "mimeType": "text/plain", "text": text }]);
-        made::<ReadResourceResult>(json!({ "contents": contents })).map(Into::into)
+        result::<ReadResourceResult>(json!({ "contents": contents })).map(Into::into)
     }
 
     async fn subscribe(
@@ -166,7 +172,7 @@ impl ServerHandler for Scenario {
     ) -> Result<ListPromptsResult, ErrorData> {
         let arguments = json!([{ "name": "name", "required": true }]);
         let prompt = json!({ "name": "greet", "description": "Greets a person", "arguments": arguments });
-        made(json!({ "prompts": [prompt] }))
+        result(json!({ "prompts": [prompt] }))
     }
 
     async fn get_prompt(
@@ -180,7 +186,7 @@ impl ServerHandler for Scenario {
         };
         let content = json!({ "type": "text", "text": format!("Say hello to {name}.") });
         let messages = json!([{ "role": "user", "content": content }]);
-        made::<GetPromptResult>(json!({ "messages": messages })).map(Into::into)
+        result::<GetPromptResult>(json!({ "messages": messages })).map(Into::into)
     }
 
     async fn complete(
@@ -191,6 +197,6 @@ impl ServerHandler for Scenario {
         let prefix = request.argument.value;
         let values: Vec<&str> = NAMES.into_iter().filter(|name| name.starts_with(&prefix)).collect();
         let total = values.len();
-        made(json!({ "completion": { "values": values, "total": total, "hasMore": false } }))
+        result(json!({ "completion": { "values": values, "total": total, "hasMore": false } }))
     }
 }

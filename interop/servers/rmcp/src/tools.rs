@@ -1,5 +1,7 @@
 //! The tools.
 
+use std::time::Duration;
+
 use rmcp::model::*;
 use rmcp::service::{RequestContext, RoleServer, ServiceError};
 use serde::Serialize;
@@ -40,7 +42,7 @@ pub async fn call(
             let number = |name: &str| arguments[name].as_i64().unwrap_or_default();
             Ok(CallToolResult::structured(json!({ "sum": number("a") + number("b") })).into())
         }
-        "count" => count(&context).await,
+        "count" => count(&arguments, &context).await,
         "ask" => ask(&request, &context).await,
         "think" => think(&request, &context).await,
         "roots" => roots(&request, &context).await,
@@ -58,16 +60,22 @@ fn lost(error: ServiceError) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
 }
 
-async fn count(context: &RequestContext<RoleServer>) -> Result<CallToolResponse, ErrorData> {
+async fn count(
+    arguments: &Value,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let steps = arguments["steps"].as_u64().unwrap_or(3);
+    let pause = Duration::from_millis(arguments["ms"].as_u64().unwrap_or_default());
     if let Some(token) = context.meta.get_progress_token() {
-        for number in 1..=3 {
+        for number in 1..=steps {
             let message = format!("at {number}");
             let progress =
-                json!({ "progressToken": token, "progress": number, "total": 3, "message": message });
+                json!({ "progressToken": token, "progress": number, "total": steps, "message": message });
             context.peer.notify_progress(made(progress)?).await.map_err(lost)?;
+            tokio::time::sleep(pause).await;
         }
     }
-    Ok(text("counted to 3"))
+    Ok(text(&format!("counted to {steps}")))
 }
 
 /// What the client answered to the question before, where questions are results.

@@ -4,8 +4,10 @@
 //! server is run over every transport it has: first every protocol version is requested, then the scenario runs in those
 //! that the server speaks.
 
+pub(super) mod exactness;
 pub(super) mod logins;
 mod process;
+pub(super) mod referee;
 mod reference_servers;
 pub(super) mod replays;
 mod report;
