@@ -119,7 +119,7 @@ class NetworkExitRecorder:
         assert posts, "no session was used"
         last = posts[-1]
         headers = {name: value for name, value in last.headers.items() if name != "content-length"}
-        body = b'{"jsonrpc":"2.0","id":"after the end","method":"ping"}'
+        body = b'{"jsonrpc":"2.0","method":"scenario/after-the-end"}'
         deadline = time.monotonic() + PATIENCE
         async with adapter.new_http_client() as client:
             while (status := (await client.post(str(last.url), headers=headers, content=body)).status_code) != 404:

@@ -110,7 +110,7 @@ class NetworkExitRecorder {
         }
         const last = this.inSession().findLast(({ method }) => method === 'POST');
         assert(last, 'no session was used');
-        const body = JSON.stringify({ jsonrpc: '2.0', id: 'after the end', method: 'ping' });
+        const body = JSON.stringify({ jsonrpc: '2.0', method: 'scenario/after-the-end' });
         const status = async () => {
             const response = await fetch(last.url, { method: 'POST', headers: last.headers, body });
             await response.body?.cancel();

@@ -99,7 +99,7 @@ impl ExitRecorder {
                 .header("mcp-session-id", last.session.as_deref().unwrap_or_default())
                 .header("content-type", "application/json")
                 .header("accept", "application/json, text/event-stream")
-                .body(r#"{"jsonrpc":"2.0","id":"after the end","method":"ping"}"#);
+                .body(r#"{"jsonrpc":"2.0","method":"scenario/after-the-end"}"#);
             let status = request.send().await?.status();
             if status == 404 {
                 break;

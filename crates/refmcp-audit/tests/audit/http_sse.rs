@@ -1,6 +1,6 @@
 //! Rules about HTTP+SSE.
 
-use refmcp_audit::verdict::{Outcome, Role};
+use refmcp_audit::verdict::{Outcome, Role, Verdict};
 use refmcp_proto::rule;
 use serde_json::json;
 
@@ -83,6 +83,6 @@ fn without_sessions_the_one_stream_has_what_belongs_to_every_request() {
         .judge();
     let broken: Vec<_> = judgement.broken().collect();
     assert!(broken.is_empty(), "{broken:?}");
-    let outcome = |rule: &str| judgement.verdicts.iter().find(|it| it.rule.id == rule).map(|it| it.outcome());
+    let outcome = |rule: &str| judgement.verdicts.iter().find(|it| it.rule.id == rule).map(Verdict::outcome);
     assert_eq!([outcome("PROG-01"), outcome("MRTR-12")], [Some(Outcome::Kept); 2]);
 }

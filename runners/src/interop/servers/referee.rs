@@ -44,7 +44,9 @@ pub(crate) fn run(build: &Build, update: bool) -> Result<Tally> {
         server.needs().map_or(Ok(()), |client| client.prepare(&paths))?;
         runs.extend(server.endpoints.iter().map(|endpoint| (server, endpoint)));
     }
-    let checked = parallel::map(&runs, |(server, endpoint)| {
+    // Those that start a server for every connection take longest, and begin.
+    runs.sort_by_key(|(_, endpoint)| endpoint.transport != Transport::Stdio);
+    let mut checked = parallel::map(&runs, |(server, endpoint)| {
         let begin = Instant::now();
         let found = check(server, endpoint, &paths, &out);
         println!(
@@ -55,6 +57,7 @@ pub(crate) fn run(build: &Build, update: bool) -> Result<Tally> {
         );
         Checked { server: server.name, transport: endpoint.transport, found }
     });
+    checked.sort_by_key(|it| SERVERS.iter().position(|server| server.name == it.server));
     let file = paths.sources.join(KNOWN);
     if update {
         return write(&file, &checked);

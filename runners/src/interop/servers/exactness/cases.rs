@@ -120,6 +120,7 @@ fn duplicate(url: &str, counting: Counting) -> Result<String> {
 }
 
 /// Whose event id it is.
+#[derive(Debug, Clone, Copy)]
 enum Foreign {
     Unknown,
     OtherSession,
