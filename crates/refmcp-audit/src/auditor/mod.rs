@@ -3,7 +3,8 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `conversation` | what is known of a client and a server: transport, revision, capabilities, requests without a response |
+//! | `conversation` | what one client and one server sent each other, with the verdicts on it |
+//! | `state` | what is known of both: transport, revision, capabilities, requests without a response |
 //! | `exchange` | requests without a response, and HTTP requests with theirs |
 //! | `message` | a message as checks see it: sender, kind, members, the request that a response answers |
 //! | `party` | what the parties say of themselves |
@@ -21,6 +22,7 @@ mod exchange;
 mod features;
 mod message;
 mod party;
+mod state;
 
 use std::collections::HashMap;
 

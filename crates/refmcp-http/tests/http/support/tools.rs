@@ -66,8 +66,8 @@ impl Drop for Ends {
 pub(crate) struct Watch {
     /// How many `slow` and `steps` calls have ended.
     pub(crate) ended: Arc<AtomicUsize>,
-    /// Fails the test if the server broke a rule.
-    pub(crate) audit: TestAudit,
+    /// Fails the test when it is dropped, if the server broke a rule.
+    _audit: TestAudit,
 }
 
 /// A server, and what the test sees of it.
@@ -177,5 +177,5 @@ pub(crate) fn server_with(configure: impl FnOnce(ServerBuilder) -> ServerBuilder
         .tool(dearer.scopes(["dearer"]))
         .tool(mirror.input_schema(schema))
         .resource(note);
-    (configure(server.observer(audit.observer())).build().unwrap(), Watch { ended, audit })
+    (configure(server.observer(audit.observer())).build().unwrap(), Watch { ended, _audit: audit })
 }
