@@ -126,7 +126,6 @@ pub struct Session {
     /// What handlers have given it; few sessions have any of that.
     own: OnceLock<Box<OwnItems>>,
     handle: OnceLock<EngineHandle>,
-    roots_changes: AtomicU64,
 }
 
 /// What a session has beside what its server has.
@@ -138,6 +137,8 @@ struct OwnItems {
     catalog: OnceLock<RwLock<Catalog>>,
     /// The server has ended it.
     has_ended: AtomicBool,
+    /// How often the client has said that its roots have changed.
+    roots_changes: AtomicU64,
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -151,7 +152,6 @@ impl Session {
             started: Instant::now(),
             own: OnceLock::new(),
             handle: OnceLock::new(),
-            roots_changes: AtomicU64::new(0),
         })
     }
 
@@ -182,7 +182,7 @@ impl Session {
 
     /// How often the client has said that its roots have changed.
     pub fn roots_changes(&self) -> u64 {
-        self.roots_changes.load(Ordering::Relaxed)
+        self.own.get().map_or(0, |own| own.roots_changes.load(Ordering::Relaxed))
     }
 
     /// The session's value of this type, made when it is first asked for.
@@ -297,7 +297,7 @@ impl CallService for SessionService {
     }
 
     fn roots_changed(&self) {
-        self.0.roots_changes.fetch_add(1, Ordering::Relaxed);
+        self.0.own.get_or_init(Box::default).roots_changes.fetch_add(1, Ordering::Relaxed);
         if let Some(forward) = self.0.server.forward() {
             forward.roots_changed(&self.0);
         }

@@ -158,8 +158,9 @@ impl Script {
     /// Opens a session in this revision.
     pub(crate) async fn open(&mut self, revision: &str) {
         let server = json!({ "name": "script", "version": "1" });
+        let capabilities = json!({ "tools": {}, "resources": { "subscribe": true } });
         let result =
-            json!({ "protocolVersion": revision, "capabilities": { "tools": {} }, "serverInfo": server });
+            json!({ "protocolVersion": revision, "capabilities": capabilities, "serverInfo": server });
         self.answer("initialize", result).await;
         assert_eq!(self.next().await.unwrap()["method"], "notifications/initialized");
     }

@@ -92,7 +92,7 @@ impl EndpointState {
             None => !self.extra_paths.iter().any(|path| path == head.uri.path()),
         };
         let is_wanted = || {
-            let of_session = self.sessions.is_observed(&head.headers);
+            let of_session = self.sessions.is_observed(head);
             of_session.unwrap_or_else(|| observer.wants_connection(self.clock.now()))
         };
         if !is_seen || !is_wanted() {

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::http::HeaderMap;
+use axum::http::request::Parts;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
@@ -30,7 +31,7 @@ use crate::access::caller::Caller;
 use crate::endpoint::EndpointState;
 use crate::options::Options;
 use crate::refusal::{Reason, Refusal};
-use crate::request::headers;
+use crate::request::{headers, http_sse};
 use crate::session::driver::SessionDriver;
 use crate::session::quotas::{ClientKey, NoRoom, SessionQuota, SessionQuotas, SessionUse};
 use crate::session::shared::{SharedSession, StoredFacts};
@@ -139,9 +140,11 @@ impl Sessions {
         self.get(&id)
     }
 
-    /// Whether the session that the headers name is observed; `None` where they name none that is here.
-    pub(crate) fn is_observed(&self, headers: &HeaderMap) -> Option<bool> {
-        let id = headers.get(headers::SESSION_ID)?.to_str().ok()?;
+    /// Whether the session that a request names is observed, by its header or, over HTTP+SSE, in its URI; `None` where it
+    /// names none that is here.
+    pub(crate) fn is_observed(&self, head: &Parts) -> Option<bool> {
+        let of_header = head.headers.get(headers::SESSION_ID).and_then(|id| id.to_str().ok());
+        let id = of_header.or_else(|| http_sse::session_id(&head.uri))?;
         self.open.read().get(id).map(|session| session.driver.observed().is_observed())
     }
 
