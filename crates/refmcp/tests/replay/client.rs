@@ -120,5 +120,5 @@ fn a_server_that_says_nothing_or_ends_is_not_waited_for_without_end() {
     let ended = user.with_script(&["replay", "a.jsonl"], "exit 3");
     assert!(ended.code == 4 && ended.took.as_secs() < 20, "{ended:?}");
     let ended = user.run(&["replay", "a.jsonl", "http://127.0.0.1:9/mcp"]);
-    assert_eq!(ended.code, 4, "{ended:?}");
+    assert!(ended.code == 4 && ended.took.as_secs() < 20, "{ended:?}");
 }

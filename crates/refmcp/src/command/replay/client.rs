@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, ensure};
-use refmcp_audit::recording::{Event, EventKind};
+use refmcp_audit::recording::{Direction, Event, EventKind};
 use refmcp_audit::replay::{
     ClientReplay, Conversation, Conversations, ReplayAction, ReplayState, ReplayTransport,
 };
@@ -63,7 +63,15 @@ pub(super) async fn run(
         let connection = Arc::new(connection);
         let over = if connection.is_http() { ReplayTransport::Http } else { ReplayTransport::Pipe };
         let replay = ClientReplay::new(conversation, over, server.transport());
-        let mut run = Run { replay, connection, requests: HashMap::new(), end: None, failed: None, shared };
+        let mut run = Run {
+            replay,
+            connection,
+            requests: HashMap::new(),
+            end: None,
+            failed: None,
+            is_reached: false,
+            shared,
+        };
         let done = timeout(shared.total_timeout, run.play(&mut events)).await;
         run.connection.close().await;
         match done {
@@ -96,6 +104,8 @@ struct Run<'a> {
     end: Option<u64>,
     /// Why the last request failed.
     failed: Option<String>,
+    /// Something has come from the server.
+    is_reached: bool,
     shared: &'a SharedOptions,
 }
 
@@ -147,7 +157,16 @@ impl Run<'_> {
 
     fn take(&mut self, event: &Event) -> Result<()> {
         match &event.kind {
-            EventKind::Failed { why } => self.failed = Some(why.clone()),
+            EventKind::Failed { why } => {
+                self.failed = Some(why.clone());
+                // Nothing that is still to be waited for will come.
+                if !self.is_reached {
+                    self.replay.close();
+                }
+            }
+            EventKind::Message { direction: Direction::Received, .. } | EventKind::Response { .. } => {
+                self.is_reached = true;
+            }
             EventKind::Closed { why } => {
                 self.failed = Some(why.clone());
                 self.replay.close();
