@@ -44,7 +44,7 @@ pub struct Step {
     pub content: Content,
 }
 
-/// A connection, and over HTTP the request on it.
+/// A connection, by how many were opened before, and over HTTP the request on it.
 pub(super) type Stream = (u64, Option<u64>);
 
 /// What passed.
@@ -130,6 +130,8 @@ pub struct ConversationBuilder {
     redirections: Redirections,
     steps: usize,
     bytes: usize,
+    /// Connections so far.
+    opened: u64,
 }
 
 /// Requests that are made a second time because the server redirected them: they count once.
@@ -159,6 +161,8 @@ impl Redirections {
 #[derive(Debug)]
 struct Connection {
     number: u64,
+    /// How many were opened before: numbers are used again by processes that record into one file, one after the other.
+    opened_before: u64,
     side: Side,
     transport: String,
     /// Heads that came before it was known to which conversation the connection belongs.
@@ -177,24 +181,28 @@ impl ConversationBuilder {
             self.connections.retain(|known| known.number != event.connection);
             self.connections.push(Connection {
                 number: event.connection,
+                opened_before: self.opened,
                 side: *side,
                 transport: transport.clone(),
                 waiting: Vec::new(),
                 conversation: None,
             });
+            self.opened += 1;
             return self.count(0, line);
         }
         // What comes without its line `opened` has no side.
         let Some(at) = self.connections.iter().rposition(|known| known.number == event.connection) else {
             return Ok(());
         };
-        let Some(side) = self.connections.get(at).map(|known| known.side) else { return Ok(()) };
+        let known = self.connections.get(at).map(|known| (known.side, known.opened_before));
+        let Some((side, opened_before)) = known else { return Ok(()) };
         let Some((from, content)) = step_content(event, side) else { return Ok(()) };
         self.count(content.size(), line)?;
-        if self.redirections.hide((event.connection, event.stream), from, &content) {
+        let stream = (opened_before, event.stream);
+        if self.redirections.hide(stream, from, &content) {
             return Ok(());
         }
-        let step = Step { line, at: event.at, stream: (event.connection, event.stream), from, content };
+        let step = Step { line, at: event.at, stream, from, content };
         let opens = from == Role::Client && opens_session(&step.content);
         let known = self.connections.get(at).and_then(|known| known.conversation);
         // A connection over HTTP may carry several sessions, one after the other.

@@ -203,6 +203,31 @@ fn a_response_that_ended_without_the_answer_is_not_waited_for() {
 }
 
 #[test]
+fn streams_of_processes_that_recorded_into_one_file_are_told_apart() {
+    let of_process = |method: &str| {
+        [
+            opened("http"),
+            head(1, None, &[]).to_line(),
+            passed(&format!(r#"c {{"id":1,"method":"{method}"}}"#), Some(1)),
+            head(1, Some(200), &[]).to_line(),
+            passed(r#"s {"id":1,"result":{}}"#, Some(1)),
+        ]
+        .concat()
+    };
+    let recorded = conversations((of_process("a") + &of_process("b")).as_bytes()).unwrap();
+    let mut replay = ClientReplay::new(one(&recorded), ReplayTransport::Http, "http");
+    let Some(ReplayAction::Send { stream: first, .. }) = replay.take() else { panic!() };
+    replay.observe(&head(first, Some(200), &[])).unwrap();
+    replay.observe(&event(r#"s {"id":1,"result":{}}"#, Some(first))).unwrap();
+    let Some(ReplayAction::Send { stream: second, .. }) = replay.take() else { panic!() };
+    assert_ne!(first, second);
+    // The end of the first response says nothing of the second.
+    let kind = EventKind::Ended { direction: Direction::Received };
+    replay.observe(&Event { at: 1, connection: 1, revision: None, stream: Some(first), kind }).unwrap();
+    assert!(waits(&replay));
+}
+
+#[test]
 fn a_cancellation_comes_as_late_as_in_the_recording() {
     let text = [
         opened("stdio"),
