@@ -63,8 +63,8 @@ impl Transport for HttpTransport {
         {
             let requester = self.requester.clone();
             self.requester.tasks.open_get_stream(|order| async move {
-                order.wait().await;
-                get_stream::keep_open(requester, rules).await;
+                let order = order.wait().await;
+                get_stream::keep_open(requester, rules, order).await;
             });
         }
     }

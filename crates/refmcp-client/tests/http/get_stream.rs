@@ -39,6 +39,30 @@ async fn it_is_read_and_taken_up_where_it_broke() {
 }
 
 #[tokio::test]
+async fn requests_wait_for_it() {
+    let server = Server::start().await;
+    let (transport, mut sink, mut peer) = listening(&server).await;
+    transport.clone().send(request(1, "ping", SESSIONS));
+    let early = tokio::time::timeout(Duration::from_millis(50), server.request()).await;
+    assert!(early.is_err(), "a request went before the stream was open");
+    peer.stream().await;
+    let (mut other, _) = server.request().await;
+    other.json(&result(1)).await;
+    assert_eq!(sink.message().await, (Some(1), result(1)));
+}
+
+#[tokio::test]
+async fn requests_do_not_wait_for_one_that_opens_with_its_first_event() {
+    let server = Server::start().await;
+    let (transport, mut sink, _peer) = listening(&server).await;
+    transport.clone().send(request(1, "ping", SESSIONS));
+    let (mut other, seen) = server.request().await;
+    assert_eq!(seen.method, "POST");
+    other.json(&result(1)).await;
+    assert_eq!(sink.message().await, (Some(1), result(1)));
+}
+
+#[tokio::test]
 async fn a_server_need_not_have_one() {
     for status in [405, 404, 400, 401] {
         let server = Server::start().await;

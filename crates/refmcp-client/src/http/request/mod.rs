@@ -9,4 +9,4 @@ mod tasks;
 pub use headers::HeaderError;
 pub(crate) use headers::{ContentType, USER_AGENT, event_id, is_reserved};
 pub(crate) use requester::{HttpRequest, HttpRequester, observe_request, observe_response};
-pub(crate) use tasks::SendOrder;
+pub(crate) use tasks::{SendOrder, SendOrderGuard};

@@ -1,5 +1,5 @@
 //! The tasks that send messages, and the send order: notifications and responses go one after the other, a request waits
-//! for the last notification only.
+//! for the last notification and for the GET stream only.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -138,7 +138,7 @@ impl MessageTasks {
         if state.closed {
             return;
         }
-        let order = state.order_of_request();
+        let order = state.order_of_get_stream();
         let task = self.runtime.spawn(work(order));
         if let Some(before) = state.get_stream.replace(task) {
             before.abort();
@@ -211,6 +211,13 @@ impl State {
     fn order_of_request(&mut self) -> SendOrder {
         self.last_notification.take_if(|acknowledgement| acknowledgement.is_closed());
         SendOrder { after: self.last_notification.clone(), guard: SendOrderGuard(None) }
+    }
+
+    /// It goes where a notification would: what a server sends on the stream before it is open may be lost.
+    fn order_of_get_stream(&mut self) -> SendOrder {
+        let acknowledgement = Arc::new(Semaphore::new(0));
+        let before = self.last_notification.replace(acknowledgement.clone());
+        SendOrder { after: before.filter(|it| !it.is_closed()), guard: SendOrderGuard(Some(acknowledgement)) }
     }
 
     fn order_of_unanswered(&mut self, is_notification: bool) -> SendOrder {

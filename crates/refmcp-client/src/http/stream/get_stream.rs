@@ -1,26 +1,34 @@
 //! The GET stream of a session: requests and notifications of the server that belong to no request of the client. It
 //! reconnects where it breaks, and resumes behind the last event.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::StatusCode;
 use refmcp_proto::engine::client::TransportError;
 use refmcp_proto::revision::Rules;
 use refmcp_transport::observer::StreamId;
+use tokio::time::timeout;
 
 use super::events::{EventStream, StreamEnd};
 use super::resume_position::ResumePosition;
 use crate::http::request::error_response::check_encoding;
-use crate::http::request::{ContentType, HttpRequester};
+use crate::http::request::{ContentType, HttpRequester, SendOrderGuard};
 
-/// Keeps the GET stream open, if the server has one.
-pub(crate) async fn keep_open(requester: Arc<HttpRequester>, rules: &'static Rules) {
+/// How long requests wait until the server has answered that the stream is open. Some servers answer with the first event.
+const MAX_HELD: Duration = Duration::from_millis(200);
+
+/// Keeps the GET stream open, if the server has one. Requests wait for the guard.
+pub(crate) async fn keep_open(requester: Arc<HttpRequester>, rules: &'static Rules, order: SendOrderGuard) {
     let (session, observed) = (requester.session().id, requester.observed.stream(StreamId::GET));
     let mut position = ResumePosition::new();
     let (mut was_open, mut lost) = (false, false);
+    let mut order = Some(order);
     loop {
         let headers = || requester.headers.get(Some(rules), session.clone(), position.id().cloned());
-        match requester.request(requester.get(observed.clone(), headers)).await {
+        let response = requester.request(requester.get(observed.clone(), headers));
+        match held(order.take(), response).await {
             Ok(response)
                 if response.status == StatusCode::OK
                     && ContentType::from_headers(&response.headers) == ContentType::EventStream =>
@@ -73,6 +81,18 @@ pub(crate) async fn keep_open(requester: Arc<HttpRequester>, rules: &'static Rul
         tokio::time::sleep(position.delay()).await;
         position.attempt();
     }
+}
+
+/// Waits for the first response, and lets requests go once it is there or takes long.
+async fn held<T>(order: Option<SendOrderGuard>, response: impl Future<Output = T>) -> T {
+    let mut response = pin!(response);
+    if order.is_some()
+        && let Ok(response) = timeout(MAX_HELD, &mut response).await
+    {
+        return response;
+    }
+    drop(order);
+    response.await
 }
 
 fn refused(status: StatusCode) -> TransportError {
