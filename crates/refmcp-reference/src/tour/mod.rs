@@ -37,6 +37,9 @@ pub(crate) const INSTRUCTIONS: &str =
 /// Clients whose tours are kept; the oldest makes room.
 const MAX_CLIENTS: usize = 256;
 
+/// Characters that are kept of a name and of a version.
+const MAX_NAME: usize = 256;
+
 /// The tours of all clients. Clones are the same.
 #[derive(Debug, Clone)]
 struct Tours {
@@ -52,9 +55,13 @@ impl ClientName {
     fn of(info: Option<&Implementation>) -> Self {
         info.map_or_else(
             || Self(String::new(), String::new()),
-            |it| Self(it.name.clone(), it.version.clone()),
+            |it| Self(beginning(&it.name), beginning(&it.version)),
         )
     }
+}
+
+fn beginning(text: &str) -> String {
+    text.chars().take(MAX_NAME).collect()
 }
 
 /// Adds the tour to a server. The tool comes first in the list, where clients find it that read one page.
@@ -99,5 +106,17 @@ impl Tours {
                 returned
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_of_clients_are_not_kept_whole() {
+        let info = Implementation::new("ä".repeat(1 << 20), "1".repeat(1 << 20));
+        let ClientName(name, version) = ClientName::of(Some(&info));
+        assert_eq!((name.chars().count(), version.len()), (MAX_NAME, MAX_NAME));
     }
 }
