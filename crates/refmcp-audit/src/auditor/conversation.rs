@@ -8,7 +8,7 @@ use refmcp_transport::observer::Side;
 use serde_json::Value;
 
 use super::Judgement;
-use super::checks::{self, Checks, VerdictWriter};
+use super::checks::{self, Check, Context};
 use super::client_steps::ClientSteps;
 pub(crate) use super::exchange::{Request, Stream, header, is_content, shows_stateless};
 use super::features::Features;
@@ -24,7 +24,7 @@ pub(super) struct Conversation {
     /// Its number in the auditor.
     pub(super) id: u64,
     state: State,
-    checks: Checks,
+    checks: Vec<Box<dyn Check>>,
     pub(super) verdicts: Verdicts,
     features: Features,
     client_steps: ClientSteps,
@@ -130,7 +130,7 @@ impl Conversation {
 
     pub(super) fn finish(&mut self) {
         for check in &mut self.checks {
-            check.finished(&self.state, &mut VerdictWriter::at_end(&self.state, &mut self.verdicts));
+            check.finished(&mut Context::at_end(&self.state, &mut self.verdicts));
         }
     }
 
@@ -172,11 +172,7 @@ impl Conversation {
     /// Lets the checks see an event of any kind.
     fn check(&mut self, event: &Event) {
         for check in &mut self.checks {
-            check.event(
-                event,
-                &self.state,
-                &mut VerdictWriter::of_event(&self.state, event, &mut self.verdicts),
-            );
+            check.event(event, &mut Context::of_event(&self.state, event, &mut self.verdicts));
         }
     }
 
@@ -193,8 +189,8 @@ impl Conversation {
             let message =
                 Message { from, at: event.at, stream: event.stream, in_batch, text, value, body, revision };
             for check in &mut self.checks {
-                let mut writer = VerdictWriter::of_message(&self.state, event, &message, &mut self.verdicts);
-                check.message(&message, &self.state, &mut writer);
+                let mut context = Context::of_message(&self.state, event, &message, &mut self.verdicts);
+                check.message(&message, &mut context);
             }
             self.features.observe(&message);
             self.client_steps.message(&message, &self.state);

@@ -6,12 +6,12 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::values::{Violation, items, request_capabilities, result_type, text, violation_unless};
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::{Handshake, Request, State};
+use super::{Check, Context};
+use crate::auditor::conversation::{Handshake, Request};
 use crate::auditor::message::Message;
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[
+pub(super) static RULES: &[&Rule] = &[
     &rule::APP_01,
     &rule::APP_03,
     &rule::APP_04,
@@ -41,26 +41,19 @@ pub(super) struct Apps {
 }
 
 impl Check for Apps {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         match message.from {
-            Role::Client => self.client(message, state, verdicts),
+            Role::Client => self.client(message, context),
             Role::Server => {
                 if let Some((request, result)) = message.result() {
-                    self.answered(request, result, verdicts);
+                    self.answered(request, result, context);
                 } else if let Some((request, error)) = message.error() {
                     let is_missing =
                         matches!(error.get("code").and_then(Value::as_i64), Some(-32002 | -32602));
                     let uri = text(&request.params, "uri").filter(|_| request.method == "resources/read");
                     if is_missing && uri.is_some_and(|uri| self.is_app(uri)) {
-                        let what = "the resourceUri of a tool cannot be read".to_owned();
-                        verdicts.judge(
-                            &rule::APP_06,
-                            Some((what, "serve the app under the URI that tools name")),
-                        );
+                        let what = "the resourceUri of a tool cannot be read";
+                        context.broken(&rule::APP_06, what, "serve the app under the URI that tools name");
                     }
                 }
             }
@@ -69,34 +62,33 @@ impl Check for Apps {
 }
 
 impl Apps {
-    fn client(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn client(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         let own = message.request().and_then(|(_, params)| request_capabilities(params));
-        let capabilities = own.unwrap_or(&state.client.capabilities);
+        let capabilities = own.unwrap_or(&context.state.client.capabilities);
         let declared = capabilities.get("extensions").and_then(|it| it.get(IDENTIFIER));
-        let is_first = own.is_some() || (!self.declared && state.handshake == Handshake::Ready);
+        let is_first = own.is_some() || (!self.declared && context.state.handshake == Handshake::Ready);
         if let Some(declared) = declared.filter(|_| is_first) {
             self.declared = true;
             let types = items(declared, "mimeTypes");
             let what = "apps are declared without mimeTypes";
             let expected = "list the media types of apps in mimeTypes";
-            verdicts
-                .judge(&rule::APP_01, violation_unless(types.iter().any(Value::is_string), what, expected));
+            context.require(&rule::APP_01, types.iter().any(Value::is_string), what, expected);
         }
         if let Some((method, _)) = message.request() {
             if method.starts_with("ui/") {
-                let what = "a method of apps, which is for hosts, is sent to the server".to_owned();
-                verdicts.judge(&rule::APP_53, Some((what, "answer the methods of views in the host")));
+                let what = "a method of apps, which is for hosts, is sent to the server";
+                context.broken(&rule::APP_53, what, "answer the methods of views in the host");
             } else if method == "tools/call" && declared.is_some() {
-                verdicts.judge(&rule::APP_53, None);
+                context.kept(&rule::APP_53);
             }
         }
     }
 
-    fn answered(&mut self, request: &Request, result: &Value, verdicts: &mut VerdictWriter<'_>) {
+    fn answered(&mut self, request: &Request, result: &Value, context: &mut Context<'_>) {
         match &*request.method {
             "tools/list" => {
                 for tool in items(result, "tools") {
-                    self.judge_tool(tool, verdicts);
+                    self.judge_tool(tool, context);
                 }
             }
             "tools/call" if result_type(result) == "complete" => {
@@ -106,17 +98,17 @@ impl Apps {
                     let has_content = !items(result, "content").is_empty();
                     let what = "a tool with an app returns no content";
                     let expected = "return content that is useful where apps are not shown";
-                    verdicts.judge(&rule::APP_09, violation_unless(has_content, what, expected));
+                    context.require(&rule::APP_09, has_content, what, expected);
                 }
             }
             "resources/read" if result_type(result) == "complete" => {
                 let uri = text(&request.params, "uri").unwrap_or_default();
                 if self.is_app(uri) {
-                    verdicts.judge(&rule::APP_06, None);
+                    context.kept(&rule::APP_06);
                 }
                 if uri.starts_with("ui://") {
                     for contents in items(result, "contents") {
-                        judge_contents(contents, verdicts);
+                        judge_contents(contents, context);
                     }
                 }
             }
@@ -124,27 +116,27 @@ impl Apps {
         }
     }
 
-    fn judge_tool(&mut self, tool: &Value, verdicts: &mut VerdictWriter<'_>) {
+    fn judge_tool(&mut self, tool: &Value, context: &mut Context<'_>) {
         let Some(meta) = tool.get("_meta") else { return };
         let nested = meta.get("ui");
         if meta.get("ui/resourceUri").is_some() || nested.is_some() {
             let is_nested = nested.is_some_and(|ui| ui.get("resourceUri").is_some())
                 || meta.get("ui/resourceUri").is_none();
             let what = "a tool that names its app in the older flat key alone";
-            verdicts.judge(&rule::APP_10, violation_unless(is_nested, what, "put resourceUri into _meta.ui"));
+            context.require(&rule::APP_10, is_nested, what, "put resourceUri into _meta.ui");
         }
         let Some(ui) = nested else { return };
         if let Some(visibility) = ui.get("visibility") {
             let is_party = |it: &Value| matches!(it.as_str(), Some("model" | "app"));
             let is_known = visibility.as_array().is_some_and(|it| it.iter().all(is_party));
             let what = "visibility that has something else than model and app";
-            verdicts.judge(&rule::APP_08, violation_unless(is_known, what, "list model, app or both"));
+            context.require(&rule::APP_08, is_known, what, "list model, app or both");
         }
         if let Some(uri) = ui.get("resourceUri") {
             let uri = uri.as_str().unwrap_or_default();
             let is_app = uri.starts_with("ui://");
             let what = "a tool whose resourceUri has another scheme than ui";
-            verdicts.judge(&rule::APP_03, violation_unless(is_app, what, "serve apps under ui:// URIs"));
+            context.require(&rule::APP_03, is_app, what, "serve apps under ui:// URIs");
             let name = text(tool, "name").unwrap_or_default();
             self.bytes += name.len() + uri.len();
             if is_app && self.bytes <= MAX_BYTES {
@@ -158,17 +150,16 @@ impl Apps {
     }
 }
 
-fn judge_contents(contents: &Value, verdicts: &mut VerdictWriter<'_>) {
+fn judge_contents(contents: &Value, context: &mut Context<'_>) {
     let is_app = text(contents, "mimeType") == Some(MEDIA_TYPE);
     let what = "an app of another media type than apps have";
-    verdicts
-        .judge(&rule::APP_04, violation_unless(is_app, what, "set mimeType to text/html;profile=mcp-app"));
+    context.require(&rule::APP_04, is_app, what, "set mimeType to text/html;profile=mcp-app");
     if let Some(page) = text(contents, "text") {
         let what = "an app that is no HTML";
-        verdicts.judge(&rule::APP_05, violation_unless(page.contains('<'), what, "send an HTML5 document"));
+        context.require(&rule::APP_05, page.contains('<'), what, "send an HTML5 document");
     }
     if let Some(policy) = contents.get("_meta").and_then(|meta| meta.get("ui")?.get("csp")) {
-        verdicts.judge(&rule::APP_11, policy_violation(policy));
+        context.judge(&rule::APP_11, policy_violation(policy));
     }
 }
 

@@ -7,13 +7,13 @@ use refmcp_proto::revision::Revision;
 use refmcp_proto::rule::{self, Rule};
 
 use super::values::violation_if;
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::{State, Stream, header};
+use super::{Check, Context};
+use crate::auditor::conversation::{Stream, header};
 use crate::auditor::message::Message;
 use crate::recording::{Event, EventKind, Header};
 use crate::verdict::Role;
 
-static RULES: &[&Rule] =
+pub(super) static RULES: &[&Rule] =
     &[&rule::AUTH_02, &rule::AUTH_04, &rule::AUTH_15, &rule::AUTH_18, &rule::HTTP_26, &rule::SEC_08];
 
 #[derive(Debug, Default)]
@@ -28,33 +28,29 @@ pub(super) struct Authorization {
 const MAX_KEPT: usize = 1024;
 
 impl Check for Authorization {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, _: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         if let (Role::Client, Some((method, params)), true) =
-            (message.from, message.request(), state.is_http())
+            (message.from, message.request(), context.state.is_http())
         {
             let name = params.get("name").or_else(|| params.get("uri")).and_then(|name| name.as_str());
             self.ask(message.stream, format!("{method} {}", name.unwrap_or_default()));
         }
     }
 
-    fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn event(&mut self, event: &Event, context: &mut Context<'_>) {
         match &event.kind {
             EventKind::Request { target, headers, .. } => {
                 let in_url = query_names(target).any(|name| name == "access_token");
                 if in_url || header(headers, "authorization").is_some() {
                     let expected = "send the token in the Authorization header of every request";
                     let violation = violation_if(in_url, "the token is in the URL", expected);
-                    verdicts.judge(&rule::AUTH_15, violation);
+                    context.judge(&rule::AUTH_15, violation);
                 }
             }
             EventKind::Response { status, headers, .. } => {
-                let Some(stream) = state.stream(event.stream) else { return };
-                check_challenge(*status, headers, stream, state, verdicts);
-                self.check_access(event.stream, *status, stream, state, verdicts);
+                let Some(stream) = context.state.stream(event.stream) else { return };
+                check_challenge(*status, headers, stream, context);
+                self.check_access(event.stream, *status, stream, context);
             }
             _ => {}
         }
@@ -70,14 +66,7 @@ impl Authorization {
     }
 
     /// What needs a token needs one every time.
-    fn check_access(
-        &mut self,
-        id: Option<u64>,
-        status: u16,
-        stream: &Stream,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn check_access(&mut self, id: Option<u64>, status: u16, stream: &Stream, context: &mut Context<'_>) {
         let Some(at) = self.asked.iter().position(|(known, _)| *known == id) else { return };
         let (_, asked) = self.asked.swap_remove(at);
         if stream.header("authorization").is_some() {
@@ -92,7 +81,7 @@ impl Authorization {
             };
             let violation =
                 violation_if(is_let_in, what, "answer every request without a valid token with 401");
-            verdicts.judge_in(stream.revision.or(state.negotiated), rule, Role::Server, violation);
+            context.judge_in(stream.revision.or(context.state.negotiated), rule, Role::Server, violation);
         }
         if status == 401 && self.protected.len() < MAX_KEPT {
             self.protected.insert(asked);
@@ -101,15 +90,9 @@ impl Authorization {
 }
 
 /// 401 and 403 fit the reason that the challenge names, and the challenge has what the client needs.
-fn check_challenge(
-    status: u16,
-    headers: &[Header],
-    stream: &Stream,
-    state: &State,
-    verdicts: &mut VerdictWriter<'_>,
-) {
+fn check_challenge(status: u16, headers: &[Header], stream: &Stream, context: &mut Context<'_>) {
     let named = stream.header("mcp-protocol-version").and_then(|version| version.parse::<Revision>().ok());
-    let revision = state.negotiated.or(named);
+    let revision = context.state.negotiated.or(named);
     let challenge = header(headers, "www-authenticate").unwrap_or_default();
     let error = ["invalid_token", "insufficient_scope", "invalid_request"]
         .into_iter()
@@ -130,19 +113,19 @@ fn check_challenge(
             None => format!("a request without a token is answered with {status} and a challenge"),
         };
         let expected = "answer a missing or invalid token with 401, a missing scope with 403";
-        verdicts.judge(&rule::AUTH_02, violation_if(status != wanted, &what, expected));
+        context.require(&rule::AUTH_02, status == wanted, &what, expected);
     }
     if status == 401 {
         let is_named = parameter(challenge, "resource_metadata").is_some();
         let violation =
             violation_if(!is_named, "the challenge of 401 names no resource_metadata", "name its URL there");
-        verdicts.judge_in(revision, &rule::AUTH_04, Role::Server, violation);
+        context.judge_in(revision, &rule::AUTH_04, Role::Server, violation);
     }
     if error == Some("insufficient_scope") {
         let is_named = parameter(challenge, "scope").is_some();
         let expected = "name all scopes that the operation needs in scope";
         let violation = violation_if(!is_named, "a challenge for want of a scope names none", expected);
-        verdicts.judge_in(revision, &rule::AUTH_18, Role::Server, violation);
+        context.judge_in(revision, &rule::AUTH_18, Role::Server, violation);
     }
 }
 

@@ -6,12 +6,12 @@ use refmcp_proto::revision::{BatchRule, Revision};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, VerdictWriter};
+use super::{Check, Context};
 use crate::auditor::conversation::State;
 use crate::auditor::message::{Body, Message};
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[&rule::RPC_08, &rule::RPC_09, &rule::RPC_10];
+pub(super) static RULES: &[&Rule] = &[&rule::RPC_08, &rule::RPC_09, &rule::RPC_10];
 
 /// Requests of batches.
 #[derive(Debug, Default)]
@@ -24,18 +24,14 @@ pub(super) struct Batches {
 const MAX_WAITING: usize = 1024;
 
 impl Check for Batches {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         match &message.body {
-            Body::Request { method: "initialize", params, .. } => opening(message, params, verdicts),
+            Body::Request { method: "initialize", params, .. } => opening(message, params, context),
             // What answers a batch comes as one, also where a member of it was out of place.
-            Body::Response { .. } if !message.in_batch || state.negotiated.is_some_and(accepts) => {}
+            Body::Response { .. } if !message.in_batch || context.state.negotiated.is_some_and(accepts) => {}
             _ => {
                 if let Some(revision) = message.revision {
-                    alone(message.in_batch && !accepts(revision), verdicts);
+                    alone(message.in_batch && !accepts(revision), context);
                 }
             }
         }
@@ -47,7 +43,7 @@ impl Check for Batches {
             {
                 self.waiting.insert((message.from, id.to_string()));
             }
-            Body::Response { id, result, .. } => self.answered(message, id, result.err(), state, verdicts),
+            Body::Response { id, result, .. } => self.answered(message, id, result.err(), context),
             _ => {}
         }
     }
@@ -59,20 +55,19 @@ impl Batches {
         message: &Message<'_>,
         id: &Value,
         error: Option<&Value>,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
+        context: &mut Context<'_>,
     ) {
         let asker = message.from.peer();
         if self.waiting.remove(&(asker, id.to_string())) {
-            verdicts.judge(&rule::RPC_08, None);
+            context.kept(&rule::RPC_08);
         } else if id.is_null()
             && error.is_some()
             && !message.in_batch
-            && !is_unauthorized(state, message)
+            && !is_unauthorized(context.state, message)
             && self.waiting.iter().any(|(from, _)| *from == asker)
         {
-            let what = "a batch was refused as a whole".to_owned();
-            verdicts.judge(&rule::RPC_08, Some((what, "answer each request of a batch")));
+            let what = "a batch was refused as a whole";
+            context.broken(&rule::RPC_08, what, "answer each request of a batch");
             self.waiting.retain(|(from, _)| *from != asker);
         }
     }
@@ -88,18 +83,18 @@ fn accepts(revision: Revision) -> bool {
     revision.rules().batches == BatchRule::Accepted
 }
 
-fn alone(broken: bool, verdicts: &mut VerdictWriter<'_>) {
+fn alone(broken: bool, context: &mut Context<'_>) {
     let violation = || ("a batch where the revision has none".to_owned(), "send each message on its own");
-    verdicts.judge(&rule::RPC_10, broken.then(violation));
+    context.judge(&rule::RPC_10, broken.then(violation));
 }
 
 /// What initialize requests decides whether there are batches, since nothing is agreed before.
-fn opening(message: &Message<'_>, params: &Value, verdicts: &mut VerdictWriter<'_>) {
+fn opening(message: &Message<'_>, params: &Value, context: &mut Context<'_>) {
     let requested = params.get("protocolVersion").and_then(Value::as_str).and_then(|it| it.parse().ok());
     if message.revision.or(requested).is_some_and(accepts) {
         let violation = || ("initialize is in a batch".to_owned(), "send initialize as a message of its own");
-        verdicts.judge(&rule::RPC_09, message.in_batch.then(violation));
+        context.judge(&rule::RPC_09, message.in_batch.then(violation));
     } else {
-        alone(message.in_batch, verdicts);
+        alone(message.in_batch, context);
     }
 }

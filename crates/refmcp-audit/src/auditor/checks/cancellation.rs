@@ -7,13 +7,13 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::id_set::IdSet;
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::{Request, State};
+use super::{Check, Context};
+use crate::auditor::conversation::Request;
 use crate::auditor::message::{Body, Message};
 use crate::recording::{Event, EventKind};
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[
+pub(super) static RULES: &[&Rule] = &[
     &rule::CANC_01,
     &rule::CANC_02,
     &rule::CANC_03,
@@ -53,11 +53,7 @@ const MAX_OPENINGS: usize = 16;
 const OWN: &str = "cancel requests of your own that have no response, by params.requestId";
 
 impl Check for Cancellation {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         match &message.body {
             Body::Request { id, method, .. } => {
                 self.ids(message.from).insert(id);
@@ -69,36 +65,39 @@ impl Check for Cancellation {
                         self.initialize.truncate(MAX_OPENINGS);
                     }
 
-                    Some(Method::CancelTask) => verdicts.judge(&rule::CANC_03, None),
+                    Some(Method::CancelTask) => context.kept(&rule::CANC_03),
                     _ => {}
                 }
             }
             Body::Notification { method, params }
                 if NotificationMethod::known(method) == Some(NotificationMethod::Cancelled) =>
             {
-                self.cancels(message, params.get("requestId"), state, verdicts);
+                self.cancels(message, params.get("requestId"), context);
             }
             Body::Response { id, request: Some(request), result } => {
-                self.responds(message, id, request, *result, state, verdicts);
+                self.responds(message, id, request, *result, context);
             }
             _ => {}
         }
     }
 
-    fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn event(&mut self, event: &Event, context: &mut Context<'_>) {
         // The reader of a stream has left before the response.
         if let EventKind::Ended { direction } = event.kind
-            && state.sender(direction) == Role::Client
-            && state.has_streams()
-            && state.unanswered(Role::Client).any(|(_, it)| it.stream == event.stream && it.is_stateless())
+            && context.state.sender(direction) == Role::Client
+            && context.state.has_streams()
+            && context
+                .state
+                .unanswered(Role::Client)
+                .any(|(_, it)| it.stream == event.stream && it.is_stateless())
         {
-            verdicts.judge_party(&rule::CANC_04, Role::Client, None);
+            context.judge_party(&rule::CANC_04, Role::Client, None);
         }
     }
 
-    fn finished(&mut self, _: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn finished(&mut self, context: &mut Context<'_>) {
         for (from, _) in self.cancelled.keys() {
-            verdicts.judge_party(&rule::CANC_02, from.peer(), None);
+            context.judge_party(&rule::CANC_02, from.peer(), None);
         }
     }
 }
@@ -111,73 +110,61 @@ impl Cancellation {
         }
     }
 
-    fn cancels(
-        &mut self,
-        message: &Message<'_>,
-        id: Option<&Value>,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn cancels(&mut self, message: &Message<'_>, id: Option<&Value>, context: &mut Context<'_>) {
         let from = message.from;
         let id = id.filter(|id| id.is_string() || id.is_number());
         if message.is_stateless() {
             return match from {
-                Role::Client => self.cancels_stateless(id, message.at, state, verdicts),
-                Role::Server => self.ends_subscription(id, state, verdicts),
+                Role::Client => self.cancels_stateless(id, message.at, context),
+                Role::Server => self.ends_subscription(id, context),
             };
         }
         let Some(id) = id else {
-            let what = "notifications/cancelled without requestId".to_owned();
-            return verdicts.judge(&rule::CANC_01, Some((what, OWN)));
+            let what = "notifications/cancelled without requestId";
+            return context.broken(&rule::CANC_01, what, OWN);
         };
         let text = id.to_string();
         if from == Role::Client && self.initialize.contains(&text) {
-            let what = "initialize was cancelled".to_owned();
-            return verdicts.judge(&rule::LIFE_11, Some((what, "end the connection instead")));
+            let what = "initialize was cancelled";
+            return context.broken(&rule::LIFE_11, what, "end the connection instead");
         }
-        verdicts.judge(&rule::LIFE_11, None);
-        let unknown = if state.request(from, None, id).is_some() {
-            verdicts.judge(&rule::CANC_01, None);
+        context.kept(&rule::LIFE_11);
+        let unknown = if context.state.request(from, None, id).is_some() {
+            context.kept(&rule::CANC_01);
             return self.remember(from, text, message.at);
         } else if let Some(answered) = self.answered.iter().rfind(|it| it.from == from && it.id == text) {
             if answered.is_task {
-                let what = "notifications/cancelled for a request that has become a task".to_owned();
-                return verdicts.judge(&rule::CANC_03, Some((what, "cancel the task by tasks/cancel")));
+                let what = "notifications/cancelled for a request that has become a task";
+                return context.broken(&rule::CANC_03, what, "cancel the task by tasks/cancel");
             }
-            let late = state.surely_knew(from, answered.at, message.at);
+            let late = context.state.surely_knew(from, answered.at, message.at);
             return if late {
                 let what = format!("request {id} was cancelled after its response");
-                verdicts.judge(&rule::CANC_01, Some((what, OWN)));
+                context.broken(&rule::CANC_01, what, OWN);
             };
         } else {
-            state.is_whole() && !state.is_overfull && self.ids(from).lacks(id)
+            context.state.is_whole() && !context.state.is_overfull && self.ids(from).lacks(id)
         };
         if unknown {
-            let is_foreign = state.request(from.peer(), None, id).is_some();
+            let is_foreign = context.state.request(from.peer(), None, id).is_some();
             let what = match is_foreign {
                 true => format!("request {id} of the other side was cancelled"),
                 false => format!("request {id} was cancelled, which was never sent"),
             };
-            verdicts.judge(&rule::CANC_01, Some((what, OWN)));
+            context.broken(&rule::CANC_01, what, OWN);
         }
     }
 
     /// Without sessions, over HTTP the closed stream cancels. A notification is not expected there, and not forbidden either.
-    fn cancels_stateless(
-        &mut self,
-        id: Option<&Value>,
-        at: u64,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn cancels_stateless(&mut self, id: Option<&Value>, at: u64, context: &mut Context<'_>) {
         let what = match id {
-            _ if state.has_streams() => {
-                let what = "notifications/cancelled over HTTP, where the closed stream cancels".to_owned();
-                return verdicts.judge(&rule::STATE_17, Some((what, "close the stream of the request")));
+            _ if context.state.has_streams() => {
+                let what = "notifications/cancelled over HTTP, where the closed stream cancels";
+                return context.broken(&rule::STATE_17, what, "close the stream of the request");
             }
             None => Some("notifications/cancelled without requestId".to_owned()),
-            Some(id) if state.request(Role::Client, None, id).is_some() => None,
-            Some(id) if self.client_ids.lacks(id) && !state.is_overfull => {
+            Some(id) if context.state.request(Role::Client, None, id).is_some() => None,
+            Some(id) if self.client_ids.lacks(id) && !context.state.is_overfull => {
                 Some(format!("request {id} was cancelled, which was never sent"))
             }
             Some(_) => return,
@@ -185,14 +172,15 @@ impl Cancellation {
         if let (None, Some(id)) = (&what, id) {
             self.remember(Role::Client, id.to_string(), at);
         }
-        verdicts.judge(&rule::CANC_04, what.map(|what| (what, OWN)));
+        context.judge(&rule::CANC_04, what.map(|what| (what, OWN)));
     }
 
     /// Without sessions, a server cancels subscriptions alone.
-    fn ends_subscription(&self, id: Option<&Value>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn ends_subscription(&self, id: Option<&Value>, context: &mut Context<'_>) {
         let is_listen = |request: &Request| Method::known(&request.method) == Some(Method::Listen);
         let text = id.map(Value::to_string);
-        let open = state
+        let open = context
+            .state
             .unanswered(Role::Client)
             .any(|(id, request)| Some(id) == text.as_deref() && is_listen(request));
         let ended = self.answered.iter().any(|it| it.is_subscription && Some(&it.id) == text.as_ref());
@@ -202,7 +190,7 @@ impl Cancellation {
                 "answer the request, with an error if need be",
             )
         };
-        verdicts.judge(&rule::CANC_05, (!open && !ended).then(violation));
+        context.judge(&rule::CANC_05, (!open && !ended).then(violation));
     }
 
     fn responds(
@@ -211,17 +199,16 @@ impl Cancellation {
         id: &Value,
         request: &Request,
         result: Result<&Value, &Value>,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
+        context: &mut Context<'_>,
     ) {
         let method = Method::known(&request.method);
         let id = id.to_string();
         if let Some(at) = self.cancelled.remove(&(request.from, id.clone()))
-            && state.surely_knew(message.from, at, message.at)
+            && context.state.surely_knew(message.from, at, message.at)
             && method != Some(Method::Initialize)
         {
             let what = format!("{} was answered although it was cancelled", request.method);
-            verdicts.judge(&rule::CANC_02, Some((what, "stop a cancelled request and send no response")));
+            context.broken(&rule::CANC_02, what, "stop a cancelled request and send no response");
         }
         let is_task = result.is_ok_and(|result| {
             result.get("task").is_some_and(|task| task.get("taskId").is_some())

@@ -5,14 +5,14 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::values::Violation;
-use super::{Check, VerdictWriter};
+use super::{Check, Context};
 use crate::auditor::conversation::State;
 use crate::auditor::message::{Body, Message};
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[&rule::LIFE_08, &rule::LIFE_14, &rule::STATE_17];
+pub(super) static RULES: &[&Rule] = &[&rule::LIFE_08, &rule::LIFE_14, &rule::STATE_17];
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Capabilities;
 
 /// Notifications of the Language Server Protocol, and those that are meant.
@@ -20,29 +20,25 @@ const FOREIGN: [(&str, NotificationMethod); 2] =
     [("$/cancelRequest", NotificationMethod::Cancelled), ("$/progress", NotificationMethod::Progress)];
 
 impl Check for Capabilities {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         let (method, is_request) = match message.body {
             Body::Request { method, .. } => (method, true),
             Body::Notification { method, .. } => (method, false),
             Body::Response { .. } => return,
         };
-        let Some(revision) = message.revision else { return misnamed(message, method, verdicts) };
+        let Some(revision) = message.revision else { return misnamed(message, method, context) };
         let rules = revision.rules();
         let judged = if is_request {
             match message.from {
-                Role::Client => client_request(method, message, rules, state),
-                Role::Server => server_request(method, message, rules, state),
+                Role::Client => client_request(method, message, rules, context.state),
+                Role::Server => server_request(method, message, rules, context.state),
             }
         } else {
             notification(method, message, rules)
         };
         match judged {
-            Some(violation) => verdicts.judge(rule_of(revision), violation),
-            None if !is_request => misnamed(message, method, verdicts),
+            Some(violation) => context.judge(rule_of(revision), violation),
+            None if !is_request => misnamed(message, method, context),
             None => {}
         }
     }
@@ -149,7 +145,7 @@ fn named(path: &str) -> String {
 }
 
 /// A notification without its prefix or with another, or of another protocol.
-fn misnamed(message: &Message<'_>, method: &str, verdicts: &mut VerdictWriter<'_>) {
+fn misnamed(message: &Message<'_>, method: &str, context: &mut Context<'_>) {
     if !matches!(message.body, Body::Notification { .. }) {
         return;
     }
@@ -170,5 +166,5 @@ fn misnamed(message: &Message<'_>, method: &str, verdicts: &mut VerdictWriter<'_
         _ => by_revision,
     };
     let what = format!("{method}, which is no notification of the protocol");
-    verdicts.judge(rule, Some((what, &expected)));
+    context.broken(rule, what, &expected);
 }

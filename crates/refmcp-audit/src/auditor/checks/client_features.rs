@@ -5,12 +5,11 @@ use refmcp_proto::rule::{self, Rule};
 
 use super::elicitation::{self, Elicitation};
 use super::input::{Input, Inputs};
-use super::{Check, VerdictWriter, roots, sampling};
-use crate::auditor::conversation::State;
+use super::{Check, Context, roots, sampling};
 use crate::auditor::message::Message;
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[
+pub(super) static RULES: &[&Rule] = &[
     &rule::ROOT_01,
     &rule::ROOT_02,
     &rule::ROOT_03,
@@ -37,36 +36,32 @@ pub(super) struct ClientFeatures {
 }
 
 impl Check for ClientFeatures {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         if let Some(("notifications/roots/list_changed", _)) = message.notification()
             && message.from == Role::Client
         {
-            roots::changed(state, verdicts);
+            roots::changed(context);
         }
         let Some(rules) = message.revision.map(Revision::rules) else { return };
         let elicits = rules.elicitation != ElicitationKind::Unknown;
         if elicits {
-            self.elicitation.message(message, state, rules, verdicts);
+            self.elicitation.message(message, rules, context);
         }
-        for input in self.inputs.see(message, state) {
+        for input in self.inputs.see(message, context.state) {
             match input {
                 Input::Wanted { method, params, capabilities } => match &*method {
                     "sampling/createMessage" => {
-                        sampling::wanted(&params, capabilities.as_ref(), rules, verdicts);
+                        sampling::wanted(&params, capabilities.as_ref(), rules, context);
                     }
                     "elicitation/create" if elicits => {
-                        self.elicitation.wanted(&params, capabilities.as_ref(), rules, verdicts);
+                        self.elicitation.wanted(&params, capabilities.as_ref(), rules, context);
                     }
                     _ => {}
                 },
                 Input::Given { method, params, result } => match &*method {
-                    "roots/list" => roots::given(&result, verdicts),
-                    "sampling/createMessage" => sampling::given(&result, rules, verdicts),
-                    "elicitation/create" if elicits => elicitation::given(&params, &result, verdicts),
+                    "roots/list" => roots::given(&result, context),
+                    "sampling/createMessage" => sampling::given(&result, rules, context),
+                    "elicitation/create" if elicits => elicitation::given(&params, &result, context),
                     _ => {}
                 },
             }

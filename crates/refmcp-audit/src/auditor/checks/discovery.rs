@@ -6,12 +6,12 @@ use refmcp_proto::revision::{Method, Revision};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::{Request, State, shows_stateless};
+use super::{Check, Context};
+use crate::auditor::conversation::{Request, shows_stateless};
 use crate::auditor::message::{Body, Message};
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[&rule::STATE_07, &rule::STATE_08, &rule::STATE_09, &rule::STATE_15];
+pub(super) static RULES: &[&Rule] = &[&rule::STATE_07, &rule::STATE_08, &rule::STATE_09, &rule::STATE_15];
 
 #[derive(Debug, Default)]
 pub(super) struct Discovery {
@@ -26,18 +26,14 @@ const MAX_REFUSED: usize = 16;
 const MAX_VERSION: usize = 64;
 
 impl Check for Discovery {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         match (message.from, &message.body) {
-            (Role::Client, Body::Request { params, .. }) => self.retries(message, params, state, verdicts),
+            (Role::Client, Body::Request { params, .. }) => self.retries(message, params, context),
             (Role::Server, Body::Response { request: Some(request), result, .. }) => {
                 if Method::known(&request.method) == Some(Method::Initialize) && !request.is_stateless() {
-                    refuses_session(request, result, state, verdicts);
-                } else if state.serves_stateless || shows_stateless(result) {
-                    self.serves(message, request, result, state, verdicts);
+                    refuses_session(request, result, context);
+                } else if context.state.serves_stateless || shows_stateless(result) {
+                    self.serves(message, request, result, context);
                 }
             }
             _ => {}
@@ -47,21 +43,16 @@ impl Check for Discovery {
 
 impl Discovery {
     /// Whether a request names a revision that was refused before.
-    fn retries(
-        &mut self,
-        message: &Message<'_>,
-        params: &Value,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn retries(&mut self, message: &Message<'_>, params: &Value, context: &mut Context<'_>) {
         let Some(version) = version_of(params).filter(|_| !self.refused.is_empty()) else { return };
         let refused = self.refused.iter().find(|(refused, _)| refused == version);
         match refused {
-            None => verdicts.judge(&rule::STATE_08, None),
-            Some((_, at)) if state.surely_knew(Role::Client, *at, message.at) && state.is_whole() => {
-                let what = "a request names a revision that the server has refused".to_owned();
-                verdicts
-                    .judge(&rule::STATE_08, Some((what, "use one of data.supported of -32022, or give up")));
+            None => context.kept(&rule::STATE_08),
+            Some((_, at))
+                if context.state.surely_knew(Role::Client, *at, message.at) && context.state.is_whole() =>
+            {
+                let what = "a request names a revision that the server has refused";
+                context.broken(&rule::STATE_08, what, "use one of data.supported of -32022, or give up");
             }
             Some(_) => {}
         }
@@ -73,8 +64,7 @@ impl Discovery {
         message: &Message<'_>,
         request: &Request,
         result: &Result<&Value, &Value>,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
+        context: &mut Context<'_>,
     ) {
         let Some(version) = version_of(&request.params) else { return };
         let listed = self.supported.as_ref().map(|listed| listed.iter().any(|known| known == version));
@@ -83,25 +73,20 @@ impl Discovery {
                 if self.refused.len() < MAX_REFUSED && version.len() <= MAX_VERSION {
                     self.refused.push((version.to_owned(), message.at));
                 }
-                refuses_revision(version, error, listed, verdicts);
+                refuses_revision(version, error, listed, context);
             }
             Ok(_) if listed == Some(false) => {
-                let what = "a revision is served that server/discover does not list".to_owned();
-                verdicts.judge(&rule::STATE_07, Some((what, "refuse it with -32022")));
+                let what = "a revision is served that server/discover does not list";
+                context.broken(&rule::STATE_07, what, "refuse it with -32022");
             }
             _ => {}
         }
         if Method::known(&request.method) == Some(Method::Discover) {
-            self.discovers(result, state, verdicts);
+            self.discovers(result, context);
         }
     }
 
-    fn discovers(
-        &mut self,
-        result: &Result<&Value, &Value>,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn discovers(&mut self, result: &Result<&Value, &Value>, context: &mut Context<'_>) {
         let violation = match result {
             Ok(result) => {
                 let versions = result.get("supportedVersions").and_then(Value::as_array);
@@ -117,14 +102,14 @@ impl Discovery {
                 }
             }
             Err(error) => match error.get("code").and_then(Value::as_i64) {
-                Some(code::METHOD_NOT_FOUND) if state.serves_stateless => {
+                Some(code::METHOD_NOT_FOUND) if context.state.serves_stateless => {
                     Some("server/discover does not exist")
                 }
                 _ => return,
             },
         };
         let expected = "answer server/discover with supportedVersions and capabilities";
-        verdicts.judge(&rule::STATE_09, violation.map(|what| (what.to_owned(), expected)));
+        context.judge(&rule::STATE_09, violation.map(|what| (what.to_owned(), expected)));
     }
 }
 
@@ -132,7 +117,7 @@ fn version_of(params: &Value) -> Option<&str> {
     params.get("_meta")?.get(keys::PROTOCOL_VERSION)?.as_str()
 }
 
-fn refuses_revision(version: &str, error: &Value, listed: Option<bool>, verdicts: &mut VerdictWriter<'_>) {
+fn refuses_revision(version: &str, error: &Value, listed: Option<bool>, context: &mut Context<'_>) {
     let data = |name| error.get("data").and_then(|data| data.get(name));
     let supported = data("supported").and_then(Value::as_array);
     let what = if listed == Some(true) {
@@ -145,22 +130,17 @@ fn refuses_revision(version: &str, error: &Value, listed: Option<bool>, verdicts
         None
     };
     let expected = "send data.supported with the revisions that are served, and data.requested as it came";
-    verdicts.judge(&rule::STATE_07, what.map(|what| (what.to_owned(), expected)));
+    context.judge(&rule::STATE_07, what.map(|what| (what.to_owned(), expected)));
 }
 
 /// A server without sessions that is asked for one.
-fn refuses_session(
-    request: &Request,
-    result: &Result<&Value, &Value>,
-    state: &State,
-    verdicts: &mut VerdictWriter<'_>,
-) {
+fn refuses_session(request: &Request, result: &Result<&Value, &Value>, context: &mut Context<'_>) {
     let requested = request.params.get("protocolVersion").and_then(Value::as_str);
     let is_right = requested.is_some_and(|it| it.parse::<Revision>().is_ok())
         && request.params.get("capabilities").is_some_and(Value::is_object)
         && request.params.get("clientInfo").is_some_and(Value::is_object);
     let Err(error) = result else { return };
-    if state.serves_stateless && state.negotiated.is_none() && is_right {
+    if context.state.serves_stateless && context.state.negotiated.is_none() && is_right {
         let text = error.to_string();
         let names = Revision::ALL
             .into_iter()
@@ -171,6 +151,6 @@ fn refuses_session(
                 "name the supported revisions in the error",
             )
         };
-        verdicts.judge(&rule::STATE_15, (!names).then(violation));
+        context.judge(&rule::STATE_15, (!names).then(violation));
     }
 }

@@ -7,9 +7,9 @@ use refmcp_proto::rule;
 use refmcp_proto::schema::{SchemaError, SchemaValidator};
 use serde_json::{Map, Value};
 
-use super::VerdictWriter;
+use super::Context;
 use super::values::{Violation, items, request_capabilities, text, violation_unless};
-use crate::auditor::conversation::{Handshake, State, declares};
+use crate::auditor::conversation::{Handshake, declares};
 use crate::auditor::message::Message;
 use crate::verdict::Role;
 
@@ -29,28 +29,19 @@ pub(super) struct Elicitation {
 
 impl Elicitation {
     /// A message that is neither a request for input nor its answer.
-    pub(super) fn message(
-        &mut self,
-        message: &Message<'_>,
-        state: &State,
-        rules: &Rules,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    pub(super) fn message(&mut self, message: &Message<'_>, rules: &Rules, context: &mut Context<'_>) {
         if message.from == Role::Client {
-            self.judge_declaration(message, state, rules, verdicts);
+            self.judge_declaration(message, rules, context);
         }
         if let Some((_, error)) = message.error().filter(|_| rules.url_elicitation == UrlElicitation::WithId)
         {
-            self.judge_error(error, verdicts);
+            self.judge_error(error, context);
         }
         if let Some(("notifications/elicitation/complete", params)) = message.notification() {
             let is_known = text(params, "elicitationId").is_some_and(|id| self.ids.contains(id));
-            if is_known || (state.handshake > Handshake::None && !self.incomplete) {
+            if is_known || (context.state.handshake > Handshake::None && !self.incomplete) {
                 let what = "the completion of an elicitation that was not requested";
-                verdicts.judge(
-                    &rule::ELIC_13,
-                    violation_unless(is_known, what, "send the elicitationId of the request"),
-                );
+                context.require(&rule::ELIC_13, is_known, what, "send the elicitationId of the request");
             }
         }
     }
@@ -61,30 +52,24 @@ impl Elicitation {
         params: &Value,
         capabilities: Option<&Value>,
         rules: &Rules,
-        verdicts: &mut VerdictWriter<'_>,
+        context: &mut Context<'_>,
     ) {
-        judge_mode(params, capabilities, verdicts);
+        judge_mode(params, capabilities, context);
         if is_url(params) {
-            self.judge_url(params, rules, verdicts);
+            self.judge_url(params, rules, context);
         } else {
-            judge_form(params.get("requestedSchema"), rules, verdicts);
+            judge_form(params.get("requestedSchema"), rules, context);
         }
     }
 
     /// A declaration has forms or URLs, or nothing, which means forms.
-    fn judge_declaration(
-        &mut self,
-        message: &Message<'_>,
-        state: &State,
-        rules: &Rules,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn judge_declaration(&mut self, message: &Message<'_>, rules: &Rules, context: &mut Context<'_>) {
         let capabilities = match message.request() {
             Some((_, params)) if request_capabilities(params).is_some() => request_capabilities(params),
-            _ if self.declared || state.handshake != Handshake::Ready => None,
+            _ if self.declared || context.state.handshake != Handshake::Ready => None,
             _ => {
                 self.declared = true;
-                Some(&state.client.capabilities)
+                Some(&context.state.client.capabilities)
             }
         };
         let Some(declared) = capabilities.and_then(|it| it.get("elicitation")) else { return };
@@ -96,19 +81,19 @@ impl Elicitation {
         });
         let what = "a declaration of elicitation without its modes";
         let expected = "declare elicitation with form, url or both, or as an empty object for forms";
-        verdicts.judge(&rule::ELIC_01, violation_unless(has_modes, what, expected));
+        context.require(&rule::ELIC_01, has_modes, what, expected);
     }
 
-    fn judge_url(&mut self, params: &Value, rules: &Rules, verdicts: &mut VerdictWriter<'_>) {
+    fn judge_url(&mut self, params: &Value, rules: &Rules, context: &mut Context<'_>) {
         if rules.url_elicitation == UrlElicitation::WithId {
             let id = text(params, "elicitationId");
             let what = "a URL elicitation without an elicitationId";
-            verdicts.judge(&rule::ELIC_13, violation_unless(id.is_some(), what, "give it an elicitationId"));
+            context.require(&rule::ELIC_13, id.is_some(), what, "give it an elicitationId");
             self.remember(id);
         }
     }
 
-    fn judge_error(&mut self, error: &Value, verdicts: &mut VerdictWriter<'_>) {
+    fn judge_error(&mut self, error: &Value, context: &mut Context<'_>) {
         if error.get("code").and_then(Value::as_i64) != Some(-32042) {
             return;
         }
@@ -118,7 +103,7 @@ impl Elicitation {
         let are_whole = !elicitations.is_empty() && elicitations.iter().all(is_whole);
         let what = "an error -32042 whose data does not list URL elicitations with their ids";
         let expected = "list the URLs in data.elicitations, each with mode, url, message and elicitationId";
-        verdicts.judge(&rule::ELIC_14, violation_unless(are_whole, what, expected));
+        context.require(&rule::ELIC_14, are_whole, what, expected);
         for elicitation in elicitations {
             self.remember(text(elicitation, "elicitationId"));
         }
@@ -139,7 +124,7 @@ fn is_url(params: &Value) -> bool {
     text(params, "mode") == Some("url")
 }
 
-fn judge_mode(params: &Value, capabilities: Option<&Value>, verdicts: &mut VerdictWriter<'_>) {
+fn judge_mode(params: &Value, capabilities: Option<&Value>, context: &mut Context<'_>) {
     // A client that asks its user nothing is asked nothing by other rules.
     let Some(declared) = capabilities.and_then(|it| it.get("elicitation")).filter(|it| it.is_object()) else {
         return;
@@ -151,27 +136,26 @@ fn judge_mode(params: &Value, capabilities: Option<&Value>, verdicts: &mut Verdi
         declares(declared, &["form"]) || !declares(declared, &["url"])
     };
     let what = "an elicitation in a mode that the client does not declare";
-    verdicts
-        .judge(&rule::ELIC_02, violation_unless(is_declared, what, "use the modes that the client declares"));
+    context.require(&rule::ELIC_02, is_declared, what, "use the modes that the client declares");
 }
 
-fn judge_form(schema: Option<&Value>, rules: &Rules, verdicts: &mut VerdictWriter<'_>) {
+fn judge_form(schema: Option<&Value>, rules: &Rules, context: &mut Context<'_>) {
     let fields = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
     let Some(fields) = fields.filter(|_| schema.is_some_and(|it| text(it, "type") == Some("object"))) else {
-        let what = "a requestedSchema that is no object with properties".to_owned();
-        verdicts.judge(&rule::ELIC_04, Some((what, "describe the form as type object with its properties")));
+        let what = "a requestedSchema that is no object with properties";
+        context.broken(&rule::ELIC_04, what, "describe the form as type object with its properties");
         return;
     };
     let is_plain = rules.elicitation == Kind::PlainForms;
     let choice_rule = if is_plain { &rule::ELIC_05 } else { &rule::ELIC_06 };
-    verdicts.judge(&rule::ELIC_04, fields.values().find_map(flatness_violation));
+    context.judge(&rule::ELIC_04, fields.values().find_map(flatness_violation));
     let is_choice = |field: &&Value| {
         ["enum", "oneOf", "default"].iter().any(|it| field.get(it).is_some()) || is_list(field)
     };
     let mut choices = fields.values().filter(is_choice).peekable();
     if choices.peek().is_some() {
         let violation = if is_plain { plain_choice_violation } else { choice_violation };
-        verdicts.judge(choice_rule, choices.find_map(violation));
+        context.judge(choice_rule, choices.find_map(violation));
     }
 }
 
@@ -224,7 +208,7 @@ fn choice_violation(field: &Value) -> Option<Violation> {
 }
 
 /// A client answers for its user.
-pub(super) fn given(params: &Value, result: &Value, verdicts: &mut VerdictWriter<'_>) {
+pub(super) fn given(params: &Value, result: &Value, context: &mut Context<'_>) {
     let action = text(result, "action").unwrap_or_default();
     let content = result.get("content");
     let is_form = !is_url(params);
@@ -237,7 +221,7 @@ pub(super) fn given(params: &Value, result: &Value, verdicts: &mut VerdictWriter
         _ => Some("an action that is neither accept, decline nor cancel"),
     };
     let expected = "answer with accept, decline or cancel, and with content where a form is accepted";
-    verdicts.judge(&rule::ELIC_08, what.map(|what| (what.to_owned(), expected)));
+    context.judge(&rule::ELIC_08, what.map(|what| (what.to_owned(), expected)));
     let Some(Value::Object(schema)) = params.get("requestedSchema").filter(|_| is_form && action == "accept")
     else {
         return;
@@ -245,10 +229,10 @@ pub(super) fn given(params: &Value, result: &Value, verdicts: &mut VerdictWriter
     let empty = Value::Object(Map::new());
     let Ok(validator) = SchemaValidator::compile(schema) else { return };
     match validator.validate(content.unwrap_or(&empty)) {
-        Ok(()) => verdicts.judge(&rule::ELIC_16, None),
+        Ok(()) => context.kept(&rule::ELIC_16),
         Err(SchemaError::Invalid(_)) => {
-            let what = "accepted content that does not fit the requested schema".to_owned();
-            verdicts.judge(&rule::ELIC_16, Some((what, "check what the user entered before it is sent")));
+            let what = "accepted content that does not fit the requested schema";
+            context.broken(&rule::ELIC_16, what, "check what the user entered before it is sent");
         }
         Err(SchemaError::TooMuchWork(_)) => {}
     }

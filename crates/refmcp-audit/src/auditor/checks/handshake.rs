@@ -5,12 +5,12 @@ use refmcp_proto::rule::{self, Rule};
 use refmcp_transport::observer::Side;
 use serde_json::Value;
 
-use super::{Check, VerdictWriter, meta};
-use crate::auditor::conversation::{Handshake, State};
+use super::{Check, Context, meta};
+use crate::auditor::conversation::Handshake;
 use crate::auditor::message::{Body, Message};
 use crate::verdict::{Evidence, Role};
 
-static RULES: &[&Rule] = &[
+pub(super) static RULES: &[&Rule] = &[
     &rule::LIFE_01,
     &rule::LIFE_02,
     &rule::LIFE_03,
@@ -35,96 +35,85 @@ const CONFIRM: &str =
     "send notifications/initialized once, after the result of initialize and before other requests";
 
 impl Check for HandshakeOrder {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         if message.is_stateless() {
             return;
         }
         match (message.from, &message.body) {
             (Role::Client, Body::Request { method: "initialize", params, .. }) => {
-                if state.is_http() {
+                if context.state.is_http() {
                     *self = Self::default();
                 }
-                opens(params, state, verdicts);
+                opens(params, context);
             }
             (Role::Client, Body::Request { method, params, .. }) => {
-                self.requests(message, method, params, state, verdicts);
+                self.requests(message, method, params, context);
             }
             (Role::Client, Body::Notification { method: "notifications/initialized", .. }) => {
-                self.confirms(state, verdicts);
+                self.confirms(context);
             }
             (Role::Server, Body::Response { request: Some(request), result: Ok(result), .. })
-                if request.method == "initialize" && state.handshake == Handshake::Requested =>
+                if request.method == "initialize" && context.state.handshake == Handshake::Requested =>
             {
                 if !self.client_is_early {
-                    verdicts.judge_party(&rule::LIFE_03, Role::Client, None);
+                    context.judge_party(&rule::LIFE_03, Role::Client, None);
                 }
-                agrees(result, verdicts);
+                agrees(result, context);
             }
             (Role::Server, Body::Request { method, .. } | Body::Notification { method, .. }) => {
-                self.server_sends(method, state, verdicts);
+                self.server_sends(method, context);
             }
             _ => {}
         }
     }
 
-    fn finished(&mut self, _: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn finished(&mut self, context: &mut Context<'_>) {
         if let Some(evidence) = self.unconfirmed.take().filter(|_| !self.confirmed) {
             let what = "requests, and no notifications/initialized".to_owned();
-            verdicts.break_earlier(&rule::LIFE_02, Role::Client, (what, CONFIRM), evidence);
+            context.break_earlier(&rule::LIFE_02, Role::Client, (what, CONFIRM), evidence);
         }
     }
 }
 
 impl HandshakeOrder {
     /// The client sends a request other than initialize.
-    fn requests(
-        &mut self,
-        message: &Message<'_>,
-        method: &str,
-        params: &Value,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn requests(&mut self, message: &Message<'_>, method: &str, params: &Value, context: &mut Context<'_>) {
         let is_notification = NotificationMethod::known(method).is_some();
-        if Method::known(method) == Some(Method::Ping) || is_notification || !state.is_whole() {
+        if Method::known(method) == Some(Method::Ping) || is_notification || !context.state.is_whole() {
             return;
         }
-        match state.handshake {
+        match context.state.handshake {
             // Beside the parameters it has another rule.
             Handshake::None if message.value.get("_meta").is_some() => {}
-            Handshake::None if !meta::is_stateless(message, method, params.get("_meta"), state) => {
+            Handshake::None if !meta::is_stateless(message, method, params.get("_meta"), context.state) => {
                 self.client_is_early = true;
                 let what = format!("{method} before initialize");
-                verdicts.judge(&rule::LIFE_01, Some((what, "open the session with initialize first")));
+                context.broken(&rule::LIFE_01, what, "open the session with initialize first");
             }
             Handshake::Requested => {
                 self.client_is_early = true;
                 let what = format!("{method} before initialize was answered");
-                verdicts.judge(&rule::LIFE_03, Some((what, "wait for the result of initialize")));
+                context.broken(&rule::LIFE_03, what, "wait for the result of initialize");
             }
             Handshake::Answered if !self.confirmed => {
                 self.client_is_early = true;
-                let may_overtake = state.is_http() && state.side == Side::Server;
+                let may_overtake = context.state.is_http() && context.state.side == Side::Server;
                 if may_overtake {
                     let Message { at, stream, .. } = *message;
                     let text = message.text.chars().take(200).collect();
                     self.unconfirmed.get_or_insert(Evidence { at, stream, text, ..Evidence::default() });
                 } else {
                     let what = format!("{method} before notifications/initialized");
-                    verdicts.judge(&rule::LIFE_02, Some((what, CONFIRM)));
+                    context.broken(&rule::LIFE_02, what, CONFIRM);
                 }
             }
             _ => {}
         }
     }
 
-    fn confirms(&mut self, state: &State, verdicts: &mut VerdictWriter<'_>) {
-        let what = match state.handshake {
-            _ if !state.is_whole() => return,
+    fn confirms(&mut self, context: &mut Context<'_>) {
+        let what = match context.state.handshake {
+            _ if !context.state.is_whole() => return,
             _ if self.confirmed => Some("notifications/initialized a second time"),
             Handshake::Answered => None,
             Handshake::None => Some("notifications/initialized without initialize"),
@@ -132,34 +121,34 @@ impl HandshakeOrder {
                 Some("notifications/initialized before initialize was answered")
             }
         };
-        verdicts.judge(&rule::LIFE_02, what.map(|what| (what.to_owned(), CONFIRM)));
+        context.judge(&rule::LIFE_02, what.map(|what| (what.to_owned(), CONFIRM)));
         if what.is_none() && !self.server_is_early {
-            verdicts.judge_party(&rule::LIFE_04, Role::Server, None);
+            context.judge_party(&rule::LIFE_04, Role::Server, None);
         }
         self.confirmed = true;
     }
 
-    fn server_sends(&mut self, method: &str, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn server_sends(&mut self, method: &str, context: &mut Context<'_>) {
         let is_allowed = ServerMethod::known(method) == Some(ServerMethod::Ping)
             || matches!(
                 NotificationMethod::known(method),
                 Some(NotificationMethod::Log | NotificationMethod::Cancelled)
             );
-        let is_early = state.handshake < Handshake::Ready && !self.confirmed && !self.client_is_early;
-        if is_early && !is_allowed && state.is_whole() {
+        let is_early = context.state.handshake < Handshake::Ready && !self.confirmed && !self.client_is_early;
+        if is_early && !is_allowed && context.state.is_whole() {
             self.server_is_early = true;
             let what = format!("{method} before notifications/initialized");
             let expected =
                 "wait for notifications/initialized, and send only ping and log messages until then";
-            verdicts.judge(&rule::LIFE_04, Some((what, expected)));
+            context.broken(&rule::LIFE_04, what, expected);
         }
     }
 }
 
 /// initialize, which opens a session.
-fn opens(params: &Value, state: &State, verdicts: &mut VerdictWriter<'_>) {
+fn opens(params: &Value, context: &mut Context<'_>) {
     let is_text = |value: &Value, name: &str| value.get(name).is_some_and(Value::is_string);
-    let what = if state.handshake >= Handshake::Answered && !state.is_http() {
+    let what = if context.state.handshake >= Handshake::Answered && !context.state.is_http() {
         Some("initialize a second time in a session")
     } else if !is_text(params, "protocolVersion") {
         Some("initialize has no protocolVersion")
@@ -172,13 +161,13 @@ fn opens(params: &Value, state: &State, verdicts: &mut VerdictWriter<'_>) {
         None
     };
     let expected = "send initialize once, with protocolVersion, capabilities and clientInfo";
-    verdicts.judge(&rule::LIFE_01, what.map(|what| (what.to_owned(), expected)));
+    context.judge(&rule::LIFE_01, what.map(|what| (what.to_owned(), expected)));
     if let Some(version) = params.get("protocolVersion").and_then(Value::as_str) {
-        requests_revision(version, verdicts);
+        requests_revision(version, context);
     }
 }
 
-fn requests_revision(version: &str, verdicts: &mut VerdictWriter<'_>) {
+fn requests_revision(version: &str, context: &mut Context<'_>) {
     let what = match version.parse::<Revision>() {
         Ok(revision) if revision.lifecycle() == Lifecycle::Handshake => None,
         Ok(_) => Some("initialize requests a revision that has no initialize"),
@@ -186,7 +175,7 @@ fn requests_revision(version: &str, verdicts: &mut VerdictWriter<'_>) {
         Err(_) if is_between_revisions(version) => Some("initialize requests a revision that does not exist"),
         Err(_) => return,
     };
-    verdicts.judge(
+    context.judge(
         &rule::LIFE_05,
         what.map(|what| (what.to_owned(), "request the newest revision with sessions that you support")),
     );
@@ -198,7 +187,7 @@ fn is_between_revisions(version: &str) -> bool {
 }
 
 /// The result of initialize.
-fn agrees(result: &Value, verdicts: &mut VerdictWriter<'_>) {
+fn agrees(result: &Value, context: &mut Context<'_>) {
     let version = result.get("protocolVersion").and_then(Value::as_str);
     let info = |name| result.get("serverInfo").and_then(|info| info.get(name)).is_some_and(Value::is_string);
     let what = if version.is_none() {
@@ -211,7 +200,7 @@ fn agrees(result: &Value, verdicts: &mut VerdictWriter<'_>) {
         None
     };
     let expected = "answer initialize with protocolVersion, capabilities and serverInfo";
-    verdicts.judge(&rule::LIFE_13, what.map(|what| (what.to_owned(), expected)));
+    context.judge(&rule::LIFE_13, what.map(|what| (what.to_owned(), expected)));
     let Some(version) = version else { return };
     let what = match version.parse::<Revision>() {
         Ok(revision) if revision.lifecycle() == Lifecycle::Handshake => None,
@@ -221,7 +210,7 @@ fn agrees(result: &Value, verdicts: &mut VerdictWriter<'_>) {
         }
         Err(_) => return,
     };
-    verdicts.judge(
+    context.judge(
         &rule::LIFE_06,
         what.map(|what| {
             (what.to_owned(), "answer with the requested revision, or with another one that has sessions")

@@ -6,13 +6,13 @@ use std::hash::{BuildHasher, RandomState};
 use refmcp_proto::rule::{self, Rule};
 
 use super::values::violation_if;
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::{Handshake, Request, State, Stream, header};
+use super::{Check, Context};
+use crate::auditor::conversation::{Handshake, Request, Stream, header};
 use crate::auditor::message::{Body, Message};
 use crate::recording::{Event, EventKind, Header};
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[
+pub(super) static RULES: &[&Rule] = &[
     &rule::HTTP_08,
     &rule::HTTP_09,
     &rule::HTTP_10,
@@ -71,45 +71,43 @@ fn make_room<K, V>(seen: &mut HashMap<K, V>) {
 }
 
 impl Check for HttpEvents {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         match (message.from, &message.body) {
             (Role::Client, Body::Request { method: "initialize", .. }) => {
                 let streams = std::mem::take(&mut self.streams);
                 *self = Self { streams, ..Self::default() };
             }
             (Role::Server, Body::Response { request: Some(request), .. }) => {
-                self.commit_early_ends(request.at, state, verdicts);
+                self.commit_early_ends(request.at, context);
             }
             (Role::Server, Body::Request { .. }) => {
-                if let Some(stream) = message.stream.filter(|_| state.transport == "http") {
-                    self.check_broadcast(stream, message.text, state, verdicts);
+                if let Some(stream) = message.stream.filter(|_| context.state.transport == "http") {
+                    self.check_broadcast(stream, message.text, context);
                 }
             }
             _ => {}
         }
     }
 
-    fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
-        let Some(key) = event.stream.filter(|_| state.transport == "http") else { return };
+    fn event(&mut self, event: &Event, context: &mut Context<'_>) {
+        let Some(key) = event.stream.filter(|_| context.state.transport == "http") else { return };
         match &event.kind {
             EventKind::Request { method, headers, .. } => {
-                self.open(key, event, method, headers, state, verdicts);
+                self.open(key, event, method, headers, context);
             }
-            EventKind::Message { direction, text, event_id } if state.sender(*direction) == Role::Server => {
-                self.begin(key, false, state, verdicts);
+            EventKind::Message { direction, text, event_id }
+                if context.state.sender(*direction) == Role::Server =>
+            {
+                self.begin(key, false, context);
                 if let Some(id) = event_id.as_ref().filter(|id| !id.is_empty()) {
-                    self.event_id(key, id, text, state, verdicts);
+                    self.event_id(key, id, text, context);
                 }
                 self.touch(key, event.at);
             }
             EventKind::Sse { event_id, retry, data, .. } => {
                 if let Some(id) = event_id.as_ref().filter(|id| !id.is_empty()) {
-                    self.begin(key, data.is_empty(), state, verdicts);
-                    self.event_id(key, id, data, state, verdicts);
+                    self.begin(key, data.is_empty(), context);
+                    self.event_id(key, id, data, context);
                 }
                 if let Some(seen) = self.streams.get_mut(&key) {
                     seen.retry = retry.or(seen.retry);
@@ -117,10 +115,10 @@ impl Check for HttpEvents {
                 self.touch(key, event.at);
             }
             EventKind::Ended { direction } => {
-                let is_left = state.sender(*direction) == Role::Client;
+                let is_left = context.state.sender(*direction) == Role::Client;
                 if !is_left {
                     self.touch(key, event.at);
-                    self.ended(key, event, state, verdicts);
+                    self.ended(key, event, context);
                 }
                 match self.streams.get_mut(&key) {
                     // What has no ids is not resumed.
@@ -135,15 +133,7 @@ impl Check for HttpEvents {
 }
 
 impl HttpEvents {
-    fn open(
-        &mut self,
-        key: Key,
-        event: &Event,
-        method: &str,
-        headers: &[Header],
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn open(&mut self, key: Key, event: &Event, method: &str, headers: &[Header], context: &mut Context<'_>) {
         let after = header(headers, "last-event-id").filter(|_| method == "GET");
         let origin = match after {
             Some(id) => self.events.get(id).map(|seen| seen.origin),
@@ -164,7 +154,7 @@ impl HttpEvents {
                     let what = "a stream is resumed before its retry delay is over";
                     let violation =
                         violation_if(waited < retry, what, "wait as long as the last retry field says");
-                    verdicts.judge_in(state.negotiated, &rule::HTTP_11, Role::Client, violation);
+                    context.judge_in(context.state.negotiated, &rule::HTTP_11, Role::Client, violation);
                 }
                 seen.retry = broken.retry;
             }
@@ -181,8 +171,8 @@ impl HttpEvents {
     }
 
     /// The first event of a stream: whether it is one to resume from, with an id and no data.
-    fn begin(&mut self, key: Key, is_priming: bool, state: &State, verdicts: &mut VerdictWriter<'_>) {
-        let is_sse = state.stream(Some(key)).is_some_and(Stream::is_sse);
+    fn begin(&mut self, key: Key, is_priming: bool, context: &mut Context<'_>) {
+        let is_sse = context.state.stream(Some(key)).is_some_and(Stream::is_sse);
         let Some(seen) = self.streams.get_mut(&key).filter(|seen| is_sse && seen.is_post && !seen.has_begun)
         else {
             return;
@@ -190,18 +180,11 @@ impl HttpEvents {
         seen.has_begun = true;
         let what = "the stream of a request does not begin with an event to resume from";
         let violation = violation_if(!is_priming, what, "begin it with an event that has an id and no data");
-        verdicts.judge_in(state.negotiated, &rule::HTTP_09, Role::Server, violation);
+        context.judge_in(context.state.negotiated, &rule::HTTP_09, Role::Server, violation);
     }
 
     /// An event with an id.
-    fn event_id(
-        &mut self,
-        key: Key,
-        id: &str,
-        content: &str,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn event_id(&mut self, key: Key, id: &str, content: &str, context: &mut Context<'_>) {
         let Some(seen) = self.streams.get_mut(&key) else { return };
         seen.has_ids = true;
         let (is_resumed, is_post, origin) = (seen.is_resumed, seen.is_post, seen.origin);
@@ -210,24 +193,24 @@ impl HttpEvents {
             violation_if(is_broken, "two events have the same id", "give each event of a session its own id")
         };
         let Some(known) = self.events.get(id) else {
-            verdicts.judge_in(state.negotiated, &rule::HTTP_16, Role::Server, unique(false));
+            context.judge_in(context.state.negotiated, &rule::HTTP_16, Role::Server, unique(false));
             make_room(&mut self.events);
             self.events.insert(id.to_owned(), SeenEvent { origin: origin.unwrap_or(key), content });
             return;
         };
         // The stream of a POST is new. Another one may repeat events, and say again where it is.
         if is_post || known.content != content && !is_empty {
-            verdicts.judge_in(state.negotiated, &rule::HTTP_16, Role::Server, unique(true));
+            context.judge_in(context.state.negotiated, &rule::HTTP_16, Role::Server, unique(true));
         } else if is_resumed && !is_empty && origin.is_some() {
             let what = "a resumed stream repeats an event of another stream";
             let violation =
                 violation_if(origin != Some(known.origin), what, "repeat events of the broken stream alone");
-            verdicts.judge_in(state.negotiated, &rule::HTTP_17, Role::Server, violation);
+            context.judge_in(context.state.negotiated, &rule::HTTP_17, Role::Server, violation);
         }
     }
 
     /// A request of the server is sent on one stream, and repeated only where that is resumed.
-    fn check_broadcast(&mut self, key: Key, text: &str, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn check_broadcast(&mut self, key: Key, text: &str, context: &mut Context<'_>) {
         let Some(seen) = self.streams.get(&key) else { return };
         let (content, origin) = (self.hasher.hash_one(text), seen.origin);
         let on_another = self.requests.get(&content).is_some_and(|at| origin != Some(*at));
@@ -236,50 +219,52 @@ impl HttpEvents {
             "the same request is sent on two streams",
             "send each message on one stream alone",
         );
-        verdicts.judge_in(state.negotiated, &rule::HTTP_15, Role::Server, violation);
+        context.judge_in(context.state.negotiated, &rule::HTTP_15, Role::Server, violation);
         make_room(&mut self.requests);
         self.requests.insert(content, origin.unwrap_or(key));
     }
 
     /// The server ends the body of a response.
-    fn ended(&mut self, key: Key, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
-        let Some(stream) = state.stream(Some(key)).filter(|stream| stream.is_sse()) else { return };
+    fn ended(&mut self, key: Key, event: &Event, context: &mut Context<'_>) {
+        let Some(stream) = context.state.stream(Some(key)).filter(|stream| stream.is_sse()) else { return };
         let Some(seen) = self.streams.get(&key).filter(|seen| seen.is_post) else { return };
         let is_here = |request: &&Request| request.stream == event.stream;
-        let unanswered: Vec<_> = state.unanswered(Role::Client).map(|(_, it)| it).filter(is_here).collect();
+        let unanswered: Vec<_> =
+            context.state.unanswered(Role::Client).map(|(_, it)| it).filter(is_here).collect();
         if unanswered.is_empty() {
             if stream.requests > 0 {
-                verdicts.judge_in(state.negotiated, &rule::HTTP_08, Role::Server, None);
+                context.judge_in(context.state.negotiated, &rule::HTTP_08, Role::Server, None);
             }
             return;
         }
         let is_cancelled = unanswered.iter().any(|request| request.cancelled);
         let is_resumed = self.streams.values().any(|it| it.is_resumed && it.origin == Some(key));
-        if is_cancelled || is_resumed || state.handshake != Handshake::Ready {
+        if is_cancelled || is_resumed || context.state.handshake != Handshake::Ready {
             return;
         }
         if seen.has_ids {
-            verdicts.judge_in(state.negotiated, &rule::HTTP_10, Role::Server, None);
+            context.judge_in(context.state.negotiated, &rule::HTTP_10, Role::Server, None);
         }
-        let may_end = seen.has_ids && state.negotiated.is_some_and(|it| rule::HTTP_10.revisions.contains(it));
+        let may_end =
+            seen.has_ids && context.state.negotiated.is_some_and(|it| rule::HTTP_10.revisions.contains(it));
         if !may_end && self.early_ends.len() < MAX_SEEN {
             self.early_ends.push(event.clone());
         }
     }
 
     /// The session goes on after the end of a stream: that was not the end of the session.
-    fn commit_early_ends(&mut self, asked_at: u64, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn commit_early_ends(&mut self, asked_at: u64, context: &mut Context<'_>) {
         let (counted, waiting): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.early_ends).into_iter().partition(|end| end.at < asked_at);
         self.early_ends = waiting;
+        let negotiated = context.state.negotiated;
         for end in &counted {
             for (rule, expected) in [
                 (&rule::HTTP_08, "keep it open until the response is sent"),
                 (&rule::HTTP_10, "give an event an id before a stream is ended, so that it can be resumed"),
             ] {
-                let violation =
-                    violation_if(true, "a stream ends without the response to its request", expected);
-                verdicts.at(end).judge_in(state.negotiated, rule, Role::Server, violation);
+                let violation = ("a stream ends without the response to its request".to_owned(), expected);
+                context.at(end).judge_in(negotiated, rule, Role::Server, Some(violation));
             }
         }
     }

@@ -5,13 +5,14 @@ use refmcp_proto::rule::{self, Rule};
 use refmcp_transport::observer::Side;
 
 use super::values::violation_if;
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::{State, header};
+use super::{Check, Context};
+use crate::auditor::conversation::header;
 use crate::auditor::message::Message;
 use crate::recording::{Event, EventKind, Header};
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[&rule::HTTP_18, &rule::HTTP_19, &rule::HTTP_21, &rule::HTTP_22, &rule::HTTP_23];
+pub(super) static RULES: &[&Rule] =
+    &[&rule::HTTP_18, &rule::HTTP_19, &rule::HTTP_21, &rule::HTTP_22, &rule::HTTP_23];
 
 #[derive(Debug, Default)]
 pub(super) struct HttpSessions {
@@ -48,15 +49,12 @@ const RACE: u64 = 1000;
 const MAX_LATE: usize = 64;
 
 impl Check for HttpSessions {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
-        let Some(stream) = state.stream(message.stream).filter(|stream| stream.method == "POST") else {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
+        let Some(stream) = context.state.stream(message.stream).filter(|stream| stream.method == "POST")
+        else {
             return;
         };
-        if message.from != Role::Client || state.transport != "http" {
+        if message.from != Role::Client || context.state.transport != "http" {
             return;
         }
         let names_session = stream.header(SESSION_ID).is_some();
@@ -70,30 +68,30 @@ impl Check for HttpSessions {
             };
             let violation =
                 violation_if(names_session, what, "open a new session by initialize without Mcp-Session-Id");
-            verdicts.judge_in(state.negotiated, &rule::HTTP_22, Role::Client, violation);
+            context.judge_in(context.state.negotiated, &rule::HTTP_22, Role::Client, violation);
         }
         if opens {
             self.phase = Phase::None;
-        } else if self.phase == Phase::Assigned && message.revision == state.negotiated {
-            repeats_session(names_session, state.negotiated, verdicts);
+        } else if self.phase == Phase::Assigned && message.revision == context.state.negotiated {
+            repeats_session(names_session, context.state.negotiated, context);
         }
     }
 
-    fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
-        if state.transport != "http" {
+    fn event(&mut self, event: &Event, context: &mut Context<'_>) {
+        if context.state.transport != "http" {
             return;
         }
         match &event.kind {
-            EventKind::Request { method, headers, .. } => self.asked(event, method, headers, state, verdicts),
+            EventKind::Request { method, headers, .. } => self.asked(event, method, headers, context),
             EventKind::Response { status, headers, .. } => {
-                self.answered(event, *status, headers, state, verdicts);
+                self.answered(event, *status, headers, context);
             }
             EventKind::Closed { why }
-                if why == EXPIRED && state.side == Side::Server && self.phase == Phase::Assigned =>
+                if why == EXPIRED && context.state.side == Side::Server && self.phase == Phase::Assigned =>
             {
                 let expected = "send DELETE when a session is no longer needed";
                 let violation = violation_if(true, "the session expired, and was not deleted", expected);
-                verdicts.judge_in(state.negotiated, &rule::HTTP_23, Role::Client, violation);
+                context.judge_in(context.state.negotiated, &rule::HTTP_23, Role::Client, violation);
             }
             _ => {}
         }
@@ -102,34 +100,20 @@ impl Check for HttpSessions {
 
 impl HttpSessions {
     /// The head of a request. Those of POST are judged with their message.
-    fn asked(
-        &mut self,
-        event: &Event,
-        method: &str,
-        headers: &[Header],
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn asked(&mut self, event: &Event, method: &str, headers: &[Header], context: &mut Context<'_>) {
         let names_session = header(headers, SESSION_ID).is_some();
         if matches!(method, "GET" | "DELETE") && self.phase == Phase::Assigned {
-            repeats_session(names_session, state.negotiated, verdicts);
+            repeats_session(names_session, context.state.negotiated, context);
         }
         if method == "DELETE" && names_session {
             self.delete = Some(event.stream);
-            verdicts.judge_in(state.negotiated, &rule::HTTP_23, Role::Client, None);
+            context.judge_in(context.state.negotiated, &rule::HTTP_23, Role::Client, None);
         } else if names_session && self.phase == Phase::Deleted && self.late.len() < MAX_LATE {
             self.late.push(event.stream);
         }
     }
 
-    fn answered(
-        &mut self,
-        event: &Event,
-        status: u16,
-        headers: &[Header],
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn answered(&mut self, event: &Event, status: u16, headers: &[Header], context: &mut Context<'_>) {
         let is_success = (200..300).contains(&status);
         if self.delete == Some(event.stream) {
             self.delete = None;
@@ -143,11 +127,11 @@ impl HttpSessions {
             if is_success || status == 404 {
                 let expected = "answer requests for a session that has ended with 404";
                 let violation = violation_if(is_success, "a deleted session goes on", expected);
-                verdicts.judge_in(state.negotiated, &rule::HTTP_21, Role::Server, violation);
+                context.judge_in(context.state.negotiated, &rule::HTTP_21, Role::Server, violation);
             }
         }
-        let Some(stream) = state.stream(event.stream) else { return };
-        let has_sessions = state.negotiated.is_some_and(|it| it.lifecycle() == Lifecycle::Handshake);
+        let Some(stream) = context.state.stream(event.stream) else { return };
+        let has_sessions = context.state.negotiated.is_some_and(|it| it.lifecycle() == Lifecycle::Handshake);
         if status == 404 && stream.header(SESSION_ID).is_some() && has_sessions {
             self.phase = Phase::Lost { at: event.at };
         }
@@ -156,13 +140,13 @@ impl HttpSessions {
             let is_visible = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_graphic());
             let expected = "use visible ASCII characters";
             let violation = violation_if(!is_visible, "the session id has other characters", expected);
-            verdicts.judge_in(stream.revision, &rule::HTTP_18, Role::Server, violation);
+            context.judge_in(stream.revision, &rule::HTTP_18, Role::Server, violation);
         }
     }
 }
 
-fn repeats_session(names_session: bool, agreed: Option<Revision>, verdicts: &mut VerdictWriter<'_>) {
+fn repeats_session(names_session: bool, agreed: Option<Revision>, context: &mut Context<'_>) {
     let expected = "send Mcp-Session-Id as the response to initialize has it";
     let violation = violation_if(!names_session, "a request of a session has no Mcp-Session-Id", expected);
-    verdicts.judge_in(agreed, &rule::HTTP_19, Role::Client, violation);
+    context.judge_in(agreed, &rule::HTTP_19, Role::Client, violation);
 }

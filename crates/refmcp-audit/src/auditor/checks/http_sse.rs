@@ -4,13 +4,12 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::values::violation_if;
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::State;
+use super::{Check, Context};
 use crate::auditor::message::Message;
 use crate::recording::{Event, EventKind};
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[&rule::SSE_01, &rule::SSE_02, &rule::SSE_03, &rule::SSE_04];
+pub(super) static RULES: &[&Rule] = &[&rule::SSE_01, &rule::SSE_02, &rule::SSE_03, &rule::SSE_04];
 
 #[derive(Debug, Default)]
 pub(super) struct HttpSse {
@@ -21,24 +20,24 @@ pub(super) struct HttpSse {
 }
 
 impl Check for HttpSse {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
-        let Some(stream) = state.stream(message.stream).filter(|_| state.transport == "http+sse") else {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
+        let Some(stream) =
+            context.state.stream(message.stream).filter(|_| context.state.transport == "http+sse")
+        else {
             return;
         };
         let is_post = stream.method == "POST";
         if message.from == Role::Server && (!is_post || stream.status.is_some_and(|it| it < 300)) {
             let expected = "send messages as events named message on the stream";
             let violation = violation_if(is_post, "a message comes in the response to a POST", expected);
-            verdicts.judge(&rule::SSE_04, violation);
+            context.judge(&rule::SSE_04, violation);
         }
     }
 
-    fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
-        let Some(stream) = state.stream(event.stream).filter(|_| state.transport == "http+sse") else {
+    fn event(&mut self, event: &Event, context: &mut Context<'_>) {
+        let Some(stream) =
+            context.state.stream(event.stream).filter(|_| context.state.transport == "http+sse")
+        else {
             return;
         };
         match &event.kind {
@@ -52,7 +51,7 @@ impl Check for HttpSse {
                         "a message is posted elsewhere",
                         "post to what endpoint names",
                     );
-                    verdicts.judge(&rule::SSE_03, violation);
+                    context.judge(&rule::SSE_03, violation);
                 }
             }
             EventKind::Response { status: status @ (..300 | 405), .. }
@@ -60,18 +59,18 @@ impl Check for HttpSse {
             {
                 let expected = "accept POST at the URI that endpoint names";
                 let violation = violation_if(*status == 405, "POST is refused with 405", expected);
-                verdicts.judge(&rule::SSE_01, violation);
+                context.judge(&rule::SSE_01, violation);
             }
-            EventKind::Message { .. } if stream.method == "GET" => self.begin(false, verdicts),
+            EventKind::Message { .. } if stream.method == "GET" => self.begin(false, context),
             EventKind::Sse { name, data, .. } if stream.method == "GET" && !data.is_empty() => {
                 let is_endpoint = name.as_deref() == Some("endpoint");
-                self.begin(is_endpoint, verdicts);
+                self.begin(is_endpoint, context);
                 if is_endpoint {
                     self.endpoint = Some(path_of(data).to_owned());
                 } else if serde_json::from_str::<Value>(data).is_ok_and(|it| it.get("jsonrpc").is_some()) {
                     let what = "a message comes in an event of another name than message";
                     let violation = Some((what.to_owned(), "send messages as events named message"));
-                    verdicts.judge(&rule::SSE_04, violation);
+                    context.judge(&rule::SSE_04, violation);
                 }
             }
             _ => {}
@@ -80,12 +79,12 @@ impl Check for HttpSse {
 }
 
 impl HttpSse {
-    fn begin(&mut self, is_endpoint: bool, verdicts: &mut VerdictWriter<'_>) {
+    fn begin(&mut self, is_endpoint: bool, context: &mut Context<'_>) {
         if !std::mem::replace(&mut self.has_begun, true) {
             let expected = "begin the stream with an event named endpoint";
             let violation =
                 violation_if(!is_endpoint, "the stream begins with another event than endpoint", expected);
-            verdicts.judge(&rule::SSE_02, violation);
+            context.judge(&rule::SSE_02, violation);
         }
     }
 }

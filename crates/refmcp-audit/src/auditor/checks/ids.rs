@@ -6,13 +6,13 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::id_set::IdSet;
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::{Request, State};
+use super::{Check, Context};
+use crate::auditor::conversation::Request;
 use crate::auditor::message::{Body, Message};
 use crate::recording::{Event, EventKind};
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[&rule::RPC_03, &rule::RPC_04];
+pub(super) static RULES: &[&Rule] = &[&rule::RPC_03, &rule::RPC_04];
 
 /// The ids that were used in a session.
 #[derive(Debug, Default)]
@@ -29,58 +29,56 @@ const MAX_LOST: usize = 1024;
 const EXPECTED: &str = "give each request an id of its own";
 
 impl Check for Ids {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         let Body::Request { id, method, params } = message.body else { return };
         if message.is_stateless() {
-            unanswered(message, id, state, verdicts);
+            unanswered(message, id, context);
             return;
         }
-        if method == "initialize" && state.is_http() {
+        if method == "initialize" && context.state.is_http() {
             // Another session, in the place of one that has ended.
             *self = Self::default();
         }
         let lost = message.from == Role::Client && self.lost.remove(&id.to_string());
         // The same message may come again over HTTP, which is what other rules are about.
         let is_same = |known: &Request| known.method == method && known.params == *params;
-        let again = || state.request(message.from, message.stream, id).is_some_and(is_same);
-        let repeated = message.from == Role::Server && state.is_http() && (state.is_resumed || again());
+        let again = || context.state.request(message.from, message.stream, id).is_some_and(is_same);
+        let repeated =
+            message.from == Role::Server && context.state.is_http() && (context.state.is_resumed || again());
         let used = match message.from {
             Role::Client => &mut self.client,
             Role::Server => &mut self.server,
         };
         if !lost && !repeated {
             let violation = || (format!("the id {id} is used a second time in the session"), EXPECTED);
-            verdicts.judge(&rule::RPC_03, used.has(id).then(violation));
+            context.judge(&rule::RPC_03, used.has(id).then(violation));
         }
         used.insert(id);
     }
 
-    fn event(&mut self, event: &Event, state: &State, _: &mut VerdictWriter<'_>) {
+    fn event(&mut self, event: &Event, context: &mut Context<'_>) {
         let fails = match event.kind {
             EventKind::Refused { .. } | EventKind::Failed { .. } => true,
             EventKind::Response { status, .. } => status >= 400,
             _ => false,
         };
         if fails && event.stream.is_some() && self.lost.len() < MAX_LOST {
-            let lost = state.unanswered(Role::Client).filter(|(_, request)| request.stream == event.stream);
+            let lost =
+                context.state.unanswered(Role::Client).filter(|(_, request)| request.stream == event.stream);
             self.lost.extend(lost.map(|(id, _)| id.to_owned()));
         }
     }
 }
 
 /// Without a session, an id is free again once its request has a response.
-fn unanswered(message: &Message<'_>, id: &Value, state: &State, verdicts: &mut VerdictWriter<'_>) {
+fn unanswered(message: &Message<'_>, id: &Value, context: &mut Context<'_>) {
     // Several clients may have one address.
-    if state.is_http() && !state.is_recorded_by(Role::Client) {
+    if context.state.is_http() && !context.state.is_recorded_by(Role::Client) {
         return;
     }
     let id = id.to_string();
-    let mut others = state.unanswered(message.from).filter(|(other, _)| **other == *id);
+    let mut others = context.state.unanswered(message.from).filter(|(other, _)| **other == *id);
     let taken = others.any(|(_, request)| request.is_stateless() && !request.is_lost && !request.cancelled);
     let violation = || (format!("the id {id} is that of a request that has no response yet"), EXPECTED);
-    verdicts.judge(&rule::RPC_04, taken.then(violation));
+    context.judge(&rule::RPC_04, taken.then(violation));
 }

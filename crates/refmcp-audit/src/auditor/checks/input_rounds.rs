@@ -7,12 +7,12 @@ use refmcp_proto::revision::{Method, ServerMethod};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::{Request, State};
+use super::{Check, Context};
+use crate::auditor::conversation::Request;
 use crate::auditor::message::{Body, Message};
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[
+pub(super) static RULES: &[&Rule] = &[
     &rule::MRTR_01,
     &rule::MRTR_02,
     &rule::MRTR_03,
@@ -48,28 +48,24 @@ const MAX_ROUNDS: usize = 128;
 const REPEAT: &str = "repeat the request with a new id, the same params, inputResponses for each key, and requestState as it came";
 
 impl Check for InputRounds {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         if !message.is_stateless() {
             return;
         }
-        let stream = message.stream.filter(|_| state.has_streams());
+        let stream = message.stream.filter(|_| context.state.has_streams());
         if message.from == Role::Server && stream.is_some_and(|stream| self.ended.contains(&stream)) {
-            let what = "a message follows a result that requires input".to_owned();
-            verdicts.judge(&rule::MRTR_12, Some((what, "end the stream with that result")));
+            let what = "a message follows a result that requires input";
+            context.broken(&rule::MRTR_12, what, "end the stream with that result");
         }
         match &message.body {
             Body::Request { id, method, params } if message.from == Role::Client => {
-                self.repeats(id, method, params, state, verdicts);
+                self.repeats(id, method, params, context);
             }
             Body::Response { id, request: Some(request), result: Ok(result) }
                 if message.from == Role::Server
                     && result.get("resultType").is_some_and(|kind| kind == "input_required") =>
             {
-                requires(request, result, verdicts);
+                requires(request, result, context);
                 self.remember(stream, id, request, result);
             }
             _ => {}
@@ -96,14 +92,7 @@ impl InputRounds {
     }
 
     /// A request that may repeat an earlier one.
-    fn repeats(
-        &self,
-        id: &Value,
-        method: &str,
-        params: &Value,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn repeats(&self, id: &Value, method: &str, params: &Value, context: &mut Context<'_>) {
         let (given, responses) = (params.get("requestState"), params.get("inputResponses"));
         // Elsewhere, members of these names mean something else.
         let may = Method::known(method).is_some_and(|method| method.may_request_input());
@@ -124,20 +113,20 @@ impl InputRounds {
                 .rev()
                 .find(|round| round.method == method && named(&round.params) == named(params))
         }) else {
-            if state.is_whole() && self.rounds.is_empty() {
+            if context.state.is_whole() && self.rounds.is_empty() {
                 let what = format!("{method} has inputResponses or requestState that no result asked for");
-                verdicts.judge(&rule::MRTR_06, Some((what, REPEAT)));
+                context.broken(&rule::MRTR_06, what, REPEAT);
             }
             return;
         };
         let is_other = meant.is_some() && (round.method != method || !is_about_same(round, method, params));
         if is_other {
             let what = format!("{method} has the requestState of another request");
-            return verdicts.judge(&rule::MRTR_07, Some((what, REPEAT)));
+            return context.broken(&rule::MRTR_07, what, REPEAT);
         }
         if given.is_some() && round.state.is_some() {
             let altered = || (format!("{method} has a requestState that no result had"), REPEAT);
-            verdicts.judge(&rule::MRTR_07, meant.is_none().then(altered));
+            context.judge(&rule::MRTR_07, meant.is_none().then(altered));
         }
         let what = if given.is_none() && round.state.is_some() {
             Some("without the requestState of the result")
@@ -155,10 +144,10 @@ impl InputRounds {
             None
         };
         let violation = |what| (format!("{method} was repeated {what}"), REPEAT);
-        verdicts.judge(&rule::MRTR_06, what.map(violation));
+        context.judge(&rule::MRTR_06, what.map(violation));
         let missing = round.keys.iter().any(|key| keys_of(responses).all(|given| given != key));
         let violation = || (format!("{method} was repeated before all input was there"), REPEAT);
-        verdicts.judge(&rule::MRTR_05, missing.then(violation));
+        context.judge(&rule::MRTR_05, missing.then(violation));
     }
 }
 
@@ -184,13 +173,13 @@ fn lasting(params: &Value) -> Value {
 }
 
 /// A result that requires input.
-fn requires(request: &Request, result: &Value, verdicts: &mut VerdictWriter<'_>) {
+fn requires(request: &Request, result: &Value, context: &mut Context<'_>) {
     let may = Method::known(&request.method).is_some_and(|method| method.may_request_input());
     let violation = || {
         let what = format!("{} was answered with a result that requires input", request.method);
         (what, "require input for tools/call, prompts/get and resources/read only")
     };
-    verdicts.judge(&rule::MRTR_01, (!may).then(violation));
+    context.judge(&rule::MRTR_01, (!may).then(violation));
     let (requests, state) = (result.get("inputRequests"), result.get("requestState"));
     let what = if requests.is_none() && state.is_none() {
         Some("a result requires input and has neither inputRequests nor requestState")
@@ -199,7 +188,7 @@ fn requires(request: &Request, result: &Value, verdicts: &mut VerdictWriter<'_>)
     } else {
         None
     };
-    verdicts.judge(
+    context.judge(
         &rule::MRTR_02,
         what.map(|what| (what.to_owned(), "send inputRequests, or a string as requestState")),
     );
@@ -207,17 +196,17 @@ fn requires(request: &Request, result: &Value, verdicts: &mut VerdictWriter<'_>)
     let violation = || {
         ("a result that requires input has cache hints".to_owned(), "send it without ttlMs and cacheScope")
     };
-    verdicts.judge(&rule::MRTR_12, cached.then(violation));
+    context.judge(&rule::MRTR_12, cached.then(violation));
     if let Some(requests) = requests {
-        asks(request, requests, verdicts);
+        asks(request, requests, context);
     }
 }
 
 /// The input requests of a result.
-fn asks(request: &Request, requests: &Value, verdicts: &mut VerdictWriter<'_>) {
+fn asks(request: &Request, requests: &Value, context: &mut Context<'_>) {
     let Some(requests) = requests.as_object() else {
-        let what = "inputRequests is no object".to_owned();
-        return verdicts.judge(&rule::MRTR_03, Some((what, "send an object with a request behind each key")));
+        let what = "inputRequests is no object";
+        return context.broken(&rule::MRTR_03, what, "send an object with a request behind each key");
     };
     let declared = request.params.get("_meta").and_then(|meta| meta.get(keys::CLIENT_CAPABILITIES));
     for asked in requests.values() {
@@ -236,14 +225,14 @@ fn asks(request: &Request, requests: &Value, verdicts: &mut VerdictWriter<'_>) {
             None
         };
         let expected = "send method and params of elicitation/create, sampling/createMessage or roots/list";
-        verdicts.judge(&rule::MRTR_03, what.map(|what| (what.to_owned(), expected)));
+        context.judge(&rule::MRTR_03, what.map(|what| (what.to_owned(), expected)));
         if let Some(capability) = capability {
             let lacks = declared.is_some_and(|declared| declared.get(capability).is_none());
             let violation = || {
                 let what = format!("{capability} is required, which the request does not declare");
                 (what, "require only what clientCapabilities of the request has")
             };
-            verdicts.judge(&rule::MRTR_04, lacks.then(violation));
+            context.judge(&rule::MRTR_04, lacks.then(violation));
         }
     }
 }

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::values::{result_type, rules_of, text, violation_unless};
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::{Handshake, Request, State};
+use super::values::{result_type, rules_of, text};
+use super::{Check, Context};
+use crate::auditor::conversation::{Handshake, Request};
 use crate::auditor::message::Message;
 
-static RULES: &[&Rule] =
+pub(super) static RULES: &[&Rule] =
     &[&rule::PAGE_01, &rule::PAGE_03, &rule::PAGE_04, &rule::CACHE_01, &rule::CACHE_07, &rule::T_16];
 
 /// Lists with pages; those of tasks and of extensions have rules of their own about nextCursor.
@@ -29,67 +29,62 @@ pub(super) struct Lists {
 }
 
 impl Check for Lists {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         if let Some((method, params)) = message.request() {
-            self.asked(method, params, state, verdicts);
+            self.asked(method, params, context);
         } else if let Some((request, result)) = message.result() {
-            self.answered(request, result, verdicts);
+            self.answered(request, result, context);
         } else if let Some((request, error)) = message.error() {
             let is_invalid = error.get("code").and_then(Value::as_i64) == Some(-32602);
             if is_invalid && self.cursor_of(request).is_some() {
-                let what = "a cursor that the server gave is refused".to_owned();
-                verdicts.judge(&rule::PAGE_03, Some((what, "keep cursors valid while a list is read")));
+                let what = "a cursor that the server gave is refused";
+                context.broken(&rule::PAGE_03, what, "keep cursors valid while a list is read");
             }
         }
     }
 }
 
 impl Lists {
-    fn asked(&self, method: &str, params: &Value, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn asked(&self, method: &str, params: &Value, context: &mut Context<'_>) {
         let Some(method) = list_of(method) else { return };
         match params.get("cursor") {
             Some(Value::String(cursor)) => {
                 let is_known = self.given.contains_key(&(method, cursor.clone()));
                 // Cursors may be older than the recording, unless it has the beginning of the session.
-                if is_known || (state.handshake > Handshake::None && !self.incomplete) {
+                if is_known || (context.state.handshake > Handshake::None && !self.incomplete) {
                     let expected = "send nextCursor of the page before as it came, in the same session";
                     let what = "a cursor that the server did not give for this list";
-                    verdicts.judge(&rule::PAGE_01, violation_unless(is_known, what, expected));
+                    context.require(&rule::PAGE_01, is_known, what, expected);
                 }
             }
             None => {}
             Some(_) => {
-                let what = "a cursor that is no string".to_owned();
-                verdicts.judge(&rule::PAGE_01, Some((what, "leave cursor out to ask for the first page")));
+                let what = "a cursor that is no string";
+                context.broken(&rule::PAGE_01, what, "leave cursor out to ask for the first page");
             }
         }
     }
 
-    fn answered(&mut self, request: &Request, result: &Value, verdicts: &mut VerdictWriter<'_>) {
+    fn answered(&mut self, request: &Request, result: &Value, context: &mut Context<'_>) {
         let hints = rules_of(request).is_some_and(|rules| rules.cache_hints);
         let scope = text(result, "cacheScope");
         if hints && result_type(result) == "complete" {
-            check_hints(&request.method, result, scope, verdicts);
+            check_hints(&request.method, result, scope, context);
         }
         let Some(method) = list_of(&request.method) else { return };
         if let Some(before) = self.cursor_of(request) {
-            verdicts.judge(&rule::PAGE_03, None);
+            context.kept(&rule::PAGE_03);
             if let (Some(before), Some(scope)) = (before, scope) {
                 let what = "a page whose cacheScope differs from that of the page before";
                 let expected = "send the same cacheScope on all pages of a list";
-                verdicts.judge(&rule::CACHE_07, violation_unless(before == scope, what, expected));
+                context.require(&rule::CACHE_07, before == scope, what, expected);
             }
         }
         let next = result.get("nextCursor");
         if LISTS.contains(&method) {
             let what = "nextCursor is no string";
             let expected = "leave nextCursor out on the last page";
-            verdicts
-                .judge(&rule::PAGE_04, violation_unless(next.is_none_or(Value::is_string), what, expected));
+            context.require(&rule::PAGE_04, next.is_none_or(Value::is_string), what, expected);
         }
         if let Some(next) = next.and_then(Value::as_str) {
             let key = (method, next.to_owned());
@@ -115,7 +110,7 @@ fn list_of(method: &str) -> Option<&'static str> {
     LISTS.into_iter().chain(others).find(|list| *list == method)
 }
 
-fn check_hints(method: &str, result: &Value, scope: Option<&str>, verdicts: &mut VerdictWriter<'_>) {
+fn check_hints(method: &str, result: &Value, scope: Option<&str>, context: &mut Context<'_>) {
     match method {
         "server/discover"
         | "resources/read"
@@ -130,12 +125,12 @@ fn check_hints(method: &str, result: &Value, scope: Option<&str>, verdicts: &mut
                 _ => "a result without a cacheScope that is public or private",
             };
             let expected = "send ttlMs and cacheScope with each complete result of this method";
-            verdicts.judge(&rule::CACHE_01, violation_unless(has_time && has_scope, what, expected));
+            context.require(&rule::CACHE_01, has_time && has_scope, what, expected);
         }
         "tools/call" | "prompts/get" | "completion/complete" => {
             let has_hints = result.get("ttlMs").is_some() || result.get("cacheScope").is_some();
             let what = "cache hints on a result that has none";
-            verdicts.judge(&rule::T_16, violation_unless(!has_hints, what, "leave ttlMs and cacheScope out"));
+            context.require(&rule::T_16, !has_hints, what, "leave ttlMs and cacheScope out");
         }
         _ => {}
     }

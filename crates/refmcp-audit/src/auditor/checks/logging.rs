@@ -5,13 +5,12 @@ use refmcp_proto::rule::{self, Rule};
 use refmcp_transport::observer::Side;
 use serde_json::Value;
 
-use super::values::{text, violation_unless};
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::State;
+use super::values::text;
+use super::{Check, Context};
 use crate::auditor::message::Message;
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[&rule::LOG_01, &rule::LOG_02, &rule::LOG_03, &rule::LOG_06];
+pub(super) static RULES: &[&Rule] = &[&rule::LOG_01, &rule::LOG_02, &rule::LOG_03, &rule::LOG_06];
 
 /// The levels, the least one first.
 const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
@@ -25,11 +24,7 @@ pub(super) struct Logging {
 }
 
 impl Check for Logging {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         let scope = message.revision.map(|revision| revision.rules().log_scope);
         if let Some((method, params)) = message.request() {
             let wanted = match scope {
@@ -37,7 +32,7 @@ impl Check for Logging {
                 _ => params.get("level").filter(|_| method == "logging/setLevel"),
             };
             if let Some(wanted) = wanted {
-                judge_level(wanted, verdicts);
+                judge_level(wanted, context);
             }
         } else if let Some((request, _)) = message.result() {
             if request.method == "logging/setLevel" {
@@ -46,17 +41,16 @@ impl Check for Logging {
         } else if let Some(("notifications/message", params)) = message.notification()
             && message.from == Role::Server
         {
-            if let Some(declared) = state.server.declares(&["logging"]) {
+            if let Some(declared) = context.state.server.declares(&["logging"]) {
                 let what = "a log message of a server that does not declare logging";
-                verdicts
-                    .judge(&rule::LOG_01, violation_unless(declared, what, "declare the logging capability"));
+                context.require(&rule::LOG_01, declared, what, "declare the logging capability");
             }
             let level = params.get("level").unwrap_or(&Value::Null);
-            judge_level(level, verdicts);
+            judge_level(level, context);
             let Some(level) = level.as_str().and_then(index_of) else { return };
             match scope {
-                Some(LogScope::Session) => self.judge_session(level, state, verdicts),
-                Some(LogScope::Request) => judge_request(level, message, state, verdicts),
+                Some(LogScope::Session) => self.judge_session(level, context),
+                Some(LogScope::Request) => judge_request(level, message, context),
                 None => {}
             }
         }
@@ -64,21 +58,23 @@ impl Check for Logging {
 }
 
 impl Logging {
-    fn judge_session(&self, level: usize, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn judge_session(&self, level: usize, context: &mut Context<'_>) {
         // What a client receives on several streams may have been sent in another order.
-        if let Some(least) = self.least.filter(|_| !(state.is_http() && state.side == Side::Client)) {
+        if let Some(least) =
+            self.least.filter(|_| !(context.state.is_http() && context.state.side == Side::Client))
+        {
             let what = "a log message below the level that the client has set";
             let expected = "send log messages at the level of logging/setLevel or above";
-            verdicts.judge(&rule::LOG_02, violation_unless(level >= least, what, expected));
+            context.require(&rule::LOG_02, level >= least, what, expected);
         }
     }
 }
 
 /// Without sessions a log message belongs to a request that wants it; over HTTP that is the one of its stream.
-fn judge_request(level: usize, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+fn judge_request(level: usize, message: &Message<'_>, context: &mut Context<'_>) {
     let requests = || {
-        let all = state.unanswered(Role::Client).map(|(_, request)| request);
-        all.filter(|request| !state.has_streams() || request.stream == message.stream)
+        let all = context.state.unanswered(Role::Client).map(|(_, request)| request);
+        all.filter(|request| !context.state.has_streams() || request.stream == message.stream)
     };
     // Subscriptions have a rule of their own, and a request that is not known may want anything.
     if requests().any(|request| request.method == "subscriptions/listen") || requests().next().is_none() {
@@ -91,15 +87,14 @@ fn judge_request(level: usize, message: &Message<'_>, state: &State, verdicts: &
         Some(_) => "a log message below the level that the request names",
     };
     let expected = "send log messages to requests that name a logLevel, at that level or above";
-    verdicts
-        .judge(&rule::LOG_03, violation_unless(least.is_some_and(|least| level >= least), what, expected));
+    context.require(&rule::LOG_03, least.is_some_and(|least| level >= least), what, expected);
 }
 
-fn judge_level(level: &Value, verdicts: &mut VerdictWriter<'_>) {
+fn judge_level(level: &Value, context: &mut Context<'_>) {
     let is_level = level.as_str().and_then(index_of).is_some();
     let what = "a log level that does not exist";
     let expected = "use debug, info, notice, warning, error, critical, alert or emergency";
-    verdicts.judge(&rule::LOG_06, violation_unless(is_level, what, expected));
+    context.require(&rule::LOG_06, is_level, what, expected);
 }
 
 fn index_of(level: &str) -> Option<usize> {

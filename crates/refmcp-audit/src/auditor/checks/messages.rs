@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use super::id_set::IdSet;
 use super::values::Violation;
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::State;
+use super::{Check, Context};
 use crate::auditor::message::{Body, Message};
 use crate::recording::{Event, EventKind};
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[&rule::RPC_01, &rule::RPC_02, &rule::RPC_05, &rule::RPC_06, &rule::RPC_07];
+pub(super) static RULES: &[&Rule] =
+    &[&rule::RPC_01, &rule::RPC_02, &rule::RPC_05, &rule::RPC_06, &rule::RPC_07];
 
 /// What each party has sent, as far as the other one may answer it.
 #[derive(Debug, Default)]
@@ -46,37 +46,33 @@ const LIMITS: Limits =
     Limits { max_message_size: usize::MAX, depth: 128, name_bytes: usize::MAX, batch: usize::MAX };
 
 impl Check for Messages {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
-        verdicts.judge(&rule::RPC_01, misplaced(message));
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
+        context.judge(&rule::RPC_01, misplaced(message));
         match &message.body {
             Body::Request { id, method, .. } => {
-                verdicts.judge(&rule::RPC_02, None);
-                if state.request(message.from, message.stream, id).is_some() {
+                context.kept(&rule::RPC_02);
+                if context.state.request(message.from, message.stream, id).is_some() {
                     self.sent(message.from).excuse(id);
                 }
                 if NotificationMethod::known(method).is_some() {
                     let what = format!("{method} has an id");
-                    verdicts.judge(&rule::RPC_07, Some((what, "send a notification without an id")));
+                    context.broken(&rule::RPC_07, what, "send a notification without an id");
                 }
             }
             Body::Notification { .. } => {
-                verdicts.judge(&rule::RPC_07, None);
+                context.kept(&rule::RPC_07);
                 self.sent(message.from).notified = true;
             }
             Body::Response { id, request: Some(_), result } => {
-                verdicts.judge(&rule::RPC_05, None);
-                verdicts.judge(&rule::RPC_06, no_object(result));
+                context.kept(&rule::RPC_05);
+                context.judge(&rule::RPC_06, no_object(result));
                 self.sent(message.from.peer()).answered.insert(id);
             }
             Body::Response { id, request: None, result } => {
-                verdicts.judge(&rule::RPC_06, no_object(result));
+                context.judge(&rule::RPC_06, no_object(result));
                 match id {
-                    Value::Null => self.without_id(message, *result, state, verdicts),
-                    id => self.without_request(message, id, state, verdicts),
+                    Value::Null => self.without_id(message, *result, context),
+                    id => self.without_request(message, id, context),
                 }
             }
         }
@@ -85,20 +81,20 @@ impl Check for Messages {
         }
     }
 
-    fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn event(&mut self, event: &Event, context: &mut Context<'_>) {
         match &event.kind {
             EventKind::Invalid { direction, bytes, .. } => {
-                let answered = state.stream(event.stream).filter(|stream| stream.status.is_some());
-                let is_server = state.sender(*direction) == Role::Server;
+                let answered = context.state.stream(event.stream).filter(|stream| stream.status.is_some());
+                let is_server = context.state.sender(*direction) == Role::Server;
                 if is_server && answered.is_some_and(|stream| !stream.has_messages()) {
                     return;
                 }
-                self.invalid(state.sender(*direction), bytes, state, verdicts);
+                self.invalid(context.state.sender(*direction), bytes, context);
             }
             EventKind::Message { direction, text, .. } if text.starts_with('[') => {
                 if let Ok(Incoming::Batch(batch)) = decode(text.as_bytes(), &LIMITS) {
                     for error in batch.into_iter().filter_map(Result::err) {
-                        self.malformed(state.sender(*direction), &error, verdicts);
+                        self.malformed(context.state.sender(*direction), &error, context);
                     }
                 }
             }
@@ -125,20 +121,20 @@ impl Messages {
     }
 
     /// What is no message.
-    fn invalid(&mut self, from: Role, bytes: &[u8], state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn invalid(&mut self, from: Role, bytes: &[u8], context: &mut Context<'_>) {
         self.sent(from).is_unreadable = true;
         // A line of text that is no JSON is what the rules of stdio are about.
         let is_text = || std::str::from_utf8(bytes).is_ok();
         let is_json = || serde_json::from_slice::<IgnoredAny>(bytes).is_ok();
         if let Err(error) = decode(bytes, &LIMITS)
             && !bytes.is_empty()
-            && (state.transport != "stdio" || is_json() || !is_text())
+            && (context.state.transport != "stdio" || is_json() || !is_text())
         {
-            self.malformed(from, &error, verdicts);
+            self.malformed(from, &error, context);
         }
     }
 
-    fn malformed(&mut self, from: Role, error: &DecodeError, verdicts: &mut VerdictWriter<'_>) {
+    fn malformed(&mut self, from: Role, error: &DecodeError, context: &mut Context<'_>) {
         if let Some(id) = error.id.as_ref().and_then(|id| serde_json::to_value(id).ok()) {
             self.sent(from).excuse(&id);
         }
@@ -151,22 +147,19 @@ impl Messages {
         } else {
             "send a JSON-RPC 2.0 object with jsonrpc, and a method with params, a result or an error"
         };
-        verdicts.judge(error.rule, Some((error.error.message.to_string(), expected)));
+        context.broken(error.rule, error.error.message.to_string(), expected);
     }
 
     /// A response whose id is that of no request without a response.
-    fn without_request(
-        &mut self,
-        message: &Message<'_>,
-        id: &Value,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
-        let may_repeat = state.is_http() && (self.is_repeated || state.is_resumed);
+    fn without_request(&mut self, message: &Message<'_>, id: &Value, context: &mut Context<'_>) {
+        let may_repeat = context.state.is_http() && (self.is_repeated || context.state.is_resumed);
         let asked = self.sent(message.from.peer());
         let excused = asked.excused.len() >= MAX_EXCUSED || asked.excused.contains(&id.to_string());
         let again = asked.answered.has(id);
-        if excused || state.is_overfull || !state.is_whole() && !message.is_stateless() || again && may_repeat
+        if excused
+            || context.state.is_overfull
+            || !context.state.is_whole() && !message.is_stateless()
+            || again && may_repeat
         {
             return;
         }
@@ -174,7 +167,8 @@ impl Messages {
             Value::String(text) => text.parse().ok().map(Value::Number),
             other => Some(Value::String(other.to_string())),
         };
-        let is_meant = |other: &Value| state.request(message.from.peer(), message.stream, other).is_some();
+        let is_meant =
+            |other: &Value| context.state.request(message.from.peer(), message.stream, other).is_some();
         let what = if again {
             format!("a second response to request {id}")
         } else if let Some(other) = other_type.filter(is_meant) {
@@ -182,7 +176,7 @@ impl Messages {
         } else {
             "a response to no request".to_owned()
         };
-        verdicts.judge(&rule::RPC_05, Some((what, "answer each request once, with its id")));
+        context.broken(&rule::RPC_05, what, "answer each request once, with its id");
     }
 
     /// An error without an id answers what cannot be read. An unknown method was read.
@@ -190,22 +184,21 @@ impl Messages {
         &mut self,
         message: &Message<'_>,
         result: Result<&Value, &Value>,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
+        context: &mut Context<'_>,
     ) {
         let code = result.err().and_then(|error| error.get("code")).and_then(Value::as_i64);
         let was_read = matches!(code, Some(code::METHOD_NOT_FOUND | code::INVALID_PARAMS));
         let sent = self.sent(message.from.peer());
-        if !was_read || sent.is_unreadable || state.is_http() {
+        if !was_read || sent.is_unreadable || context.state.is_http() {
             return;
         }
-        let asked = state.unanswered(message.from.peer()).next().is_some();
+        let asked = context.state.unanswered(message.from.peer()).next().is_some();
         if sent.notified && !asked {
-            let what = "an error answers a notification".to_owned();
-            verdicts.judge(&rule::RPC_07, Some((what, "answer no notification, not even an unknown one")));
+            let what = "an error answers a notification";
+            context.broken(&rule::RPC_07, what, "answer no notification, not even an unknown one");
         } else if asked && !sent.notified {
-            let what = "an error about a request that could be read has no id".to_owned();
-            verdicts.judge(&rule::RPC_05, Some((what, "answer with the id of the request")));
+            let what = "an error about a request that could be read has no id";
+            context.broken(&rule::RPC_05, what, "answer with the id of the request");
         }
     }
 }

@@ -5,22 +5,18 @@ use refmcp_proto::revision::{Lifecycle, Method, Revision};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, VerdictWriter};
+use super::{Check, Context};
 use crate::auditor::conversation::{Handshake, State};
 use crate::auditor::message::{Body, Message};
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[&rule::RPC_16, &rule::RPC_17, &rule::STATE_04, &rule::T_11];
+pub(super) static RULES: &[&Rule] = &[&rule::RPC_16, &rule::RPC_17, &rule::STATE_04, &rule::T_11];
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Metas;
 
 impl Check for Metas {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         let holder = match message.body {
             Body::Request { params, .. } | Body::Notification { params, .. } => params,
             Body::Response { result: Ok(result), .. } => result,
@@ -30,19 +26,19 @@ impl Check for Metas {
         if let Body::Request { method, .. } = message.body
             && message.from == Role::Client
             && message.value.get("_meta").is_none()
-            && is_stateless(message, method, meta, state)
+            && is_stateless(message, method, meta, context.state)
         {
-            describes_client(meta, verdicts);
-            speaks(meta, state, verdicts);
+            describes_client(meta, context);
+            speaks(meta, context);
         } else if meta.is_some_and(|meta| !meta.is_object()) {
-            let what = "_meta is no object".to_owned();
-            verdicts.judge(&rule::RPC_01, Some((what, "send _meta as an object, or leave it out")));
+            let what = "_meta is no object";
+            context.broken(&rule::RPC_01, what, "send _meta as an object, or leave it out");
         }
         for meta in meta.into_iter().chain(metas_of_items(holder)) {
-            judge_keys(meta, verdicts);
+            judge_keys(meta, context);
         }
         if let Some(meta) = meta {
-            judge_trace(meta, verdicts);
+            judge_trace(meta, context);
         }
     }
 }
@@ -68,7 +64,7 @@ fn names_stateless(message: &Message<'_>, state: &State) -> bool {
     revision.is_some_and(|revision: Revision| revision.lifecycle() == Lifecycle::PerRequest)
 }
 
-fn describes_client(meta: Option<&Value>, verdicts: &mut VerdictWriter<'_>) {
+fn describes_client(meta: Option<&Value>, context: &mut Context<'_>) {
     let member = |name| meta.and_then(|meta| meta.get(name));
     let is_implementation = |info: &Value| {
         ["name", "version"].into_iter().all(|name| info.get(name).is_some_and(Value::is_string))
@@ -80,20 +76,20 @@ fn describes_client(meta: Option<&Value>, verdicts: &mut VerdictWriter<'_>) {
     } else if member(keys::CLIENT_INFO).is_some_and(|info| !is_implementation(info)) {
         "clientInfo of params._meta has no name or no version"
     } else {
-        return verdicts.judge(&rule::STATE_04, None);
+        return context.kept(&rule::STATE_04);
     };
     let expected = "send protocolVersion and clientCapabilities in params._meta of every request";
-    verdicts.judge(&rule::STATE_04, Some((what.to_owned(), expected)));
+    context.broken(&rule::STATE_04, what.to_owned(), expected);
 }
 
 /// A revision with sessions is opened by initialize.
-fn speaks(meta: Option<&Value>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+fn speaks(meta: Option<&Value>, context: &mut Context<'_>) {
     let version = meta.and_then(|meta| meta.get(keys::PROTOCOL_VERSION)).and_then(Value::as_str);
     let Some(revision) = version.and_then(|version| version.parse::<Revision>().ok()) else { return };
-    let wrong = revision.lifecycle() == Lifecycle::Handshake && state.negotiated.is_none();
+    let wrong = revision.lifecycle() == Lifecycle::Handshake && context.state.negotiated.is_none();
     let violation =
         || ("params._meta names a revision with sessions".to_owned(), "open a session of it with initialize");
-    verdicts.judge(&rule::T_11, wrong.then(violation));
+    context.judge(&rule::T_11, wrong.then(violation));
 }
 
 /// The `_meta` of what a result lists.
@@ -104,14 +100,14 @@ fn metas_of_items(holder: &Value) -> impl Iterator<Item = &Value> {
     items.flatten().filter_map(|item| item.get("_meta"))
 }
 
-fn judge_keys(meta: &Value, verdicts: &mut VerdictWriter<'_>) {
+fn judge_keys(meta: &Value, context: &mut Context<'_>) {
     let Some(members) = meta.as_object().filter(|members| !members.is_empty()) else { return };
     let wrong = members.keys().find(|key| !is_key(key));
     let violation = |key: &String| {
         let what = format!("the key {} of _meta is no name", key.chars().take(80).collect::<String>());
         (what, "name a key as com.example/name, with letters, digits, '-', '_' and '.'")
     };
-    verdicts.judge(&rule::RPC_16, wrong.map(violation));
+    context.judge(&rule::RPC_16, wrong.map(violation));
 }
 
 /// Whether this is a name behind an optional prefix of labels.
@@ -130,7 +126,7 @@ fn is_key(key: &str) -> bool {
     prefix.is_none_or(|prefix| prefix.split('.').all(is_label)) && is_name
 }
 
-fn judge_trace(meta: &Value, verdicts: &mut VerdictWriter<'_>) {
+fn judge_trace(meta: &Value, context: &mut Context<'_>) {
     for key in ["traceparent", "tracestate", "baggage"] {
         if let Some(value) = meta.get(key) {
             let is_format = if key == "traceparent" { is_traceparent } else { is_list };
@@ -141,7 +137,7 @@ fn judge_trace(meta: &Value, verdicts: &mut VerdictWriter<'_>) {
                     "send trace context as the W3C has it",
                 )
             };
-            verdicts.judge(&rule::RPC_17, (!right).then(violation));
+            context.judge(&rule::RPC_17, (!right).then(violation));
         }
     }
 }

@@ -11,12 +11,12 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::values::violation_if;
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::{State, Stream};
+use super::{Check, Context};
+use crate::auditor::conversation::Stream;
 use crate::auditor::message::Message;
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[
+pub(super) static RULES: &[&Rule] = &[
     &rule::MHTTP_08,
     &rule::MHTTP_09,
     &rule::MHTTP_13,
@@ -43,11 +43,7 @@ const MASK: &str = "***";
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
 impl Check for MirroredHeaders {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         let is_stateless = |revision: Option<Revision>| {
             revision.is_some_and(|revision| revision.lifecycle() == Lifecycle::PerRequest)
         };
@@ -57,13 +53,16 @@ impl Check for MirroredHeaders {
         if let Some((request, result)) = message.result()
             && request.method == "tools/list"
         {
-            self.listed(result, verdicts);
+            self.listed(result, context);
         }
-        let Some(stream) = state.stream(message.stream).filter(|_| state.transport == "http") else { return };
+        let Some(stream) = context.state.stream(message.stream).filter(|_| context.state.transport == "http")
+        else {
+            return;
+        };
         if let (Role::Client, Some((method, params))) = (message.from, message.request())
             && is_stateless(message.http_revision(stream))
         {
-            self.requested(method, params, stream, verdicts);
+            self.requested(method, params, stream, context);
         }
         if let Some((request, error)) = message.error()
             && request.method == "tools/call"
@@ -80,7 +79,7 @@ impl Check for MirroredHeaders {
 }
 
 impl MirroredHeaders {
-    fn listed(&mut self, result: &Value, verdicts: &mut VerdictWriter<'_>) {
+    fn listed(&mut self, result: &Value, context: &mut Context<'_>) {
         for tool in result.get("tools").and_then(Value::as_array).into_iter().flatten() {
             let (Some(name), Some(schema)) = (
                 tool.get("name").and_then(Value::as_str),
@@ -91,13 +90,13 @@ impl MirroredHeaders {
             let marked = match param_headers(schema) {
                 Ok(marked) if marked.is_empty() => marked,
                 Ok(marked) => {
-                    verdicts.judge(&rule::MHTTP_14, None);
+                    context.kept(&rule::MHTTP_14);
                     marked
                 }
                 Err(why) => {
                     let expected =
                         "mark plain properties of type string, integer or boolean with unique tokens";
-                    verdicts.judge(&rule::MHTTP_14, Some((why, expected)));
+                    context.broken(&rule::MHTTP_14, why, expected);
                     continue;
                 }
             };
@@ -107,13 +106,13 @@ impl MirroredHeaders {
         }
     }
 
-    fn requested(&mut self, method: &str, params: &Value, stream: &Stream, verdicts: &mut VerdictWriter<'_>) {
+    fn requested(&mut self, method: &str, params: &Value, stream: &Stream, context: &mut Context<'_>) {
         if let Some(version) = params.get("_meta").and_then(|meta| meta.get(VERSION)).and_then(Value::as_str)
         {
             let header = ("mcp-protocol-version", stream.header("mcp-protocol-version"));
-            check_equal(&rule::MHTTP_08, header, version, "protocolVersion of _meta", verdicts);
+            check_equal(&rule::MHTTP_08, header, version, "protocolVersion of _meta", context);
         }
-        check_equal(&rule::MHTTP_09, ("mcp-method", stream.header("mcp-method")), method, "method", verdicts);
+        check_equal(&rule::MHTTP_09, ("mcp-method", stream.header("mcp-method")), method, "method", context);
         let name = name_of(method, params);
         // The ids of tasks have a rule of their own.
         if let Some(name) = name.filter(|_| !method.starts_with("tasks/")) {
@@ -122,35 +121,27 @@ impl MirroredHeaders {
                 ("mcp-name", stream.header("mcp-name")),
                 name,
                 "name or uri",
-                verdicts,
+                context,
             );
         }
         if method == "tools/list" && !self.refused.is_empty() {
             self.refused.clear();
-            verdicts.judge(&rule::MHTTP_19, None);
+            context.kept(&rule::MHTTP_19);
         }
         let Some(tool) = name.filter(|_| method == "tools/call") else { return };
         if self.refused.remove(tool) {
             let what = "a call that was refused for its headers is sent again without listing the tools";
-            verdicts.judge(
-                &rule::MHTTP_19,
-                violation_if(true, what, "list the tools again before the next call"),
-            );
+            context.broken(&rule::MHTTP_19, what, "list the tools again before the next call");
         }
         let arguments = params.get("arguments").unwrap_or(&Value::Null);
         for marked in self.tools.get(tool).into_iter().flatten() {
-            check_argument(marked, arguments, stream, verdicts);
+            check_argument(marked, arguments, stream, context);
         }
     }
 }
 
 /// An argument that the tool marks, and its header.
-fn check_argument(
-    marked: &ParamHeader,
-    arguments: &Value,
-    stream: &Stream,
-    verdicts: &mut VerdictWriter<'_>,
-) {
+fn check_argument(marked: &ParamHeader, arguments: &Value, stream: &Stream, context: &mut Context<'_>) {
     let field = format!("mcp-param-{}", marked.name.to_ascii_lowercase());
     let header = stream.header(&field);
     let argument = marked.path.iter().try_fold(arguments, |value, name| value.get(name));
@@ -169,10 +160,10 @@ fn check_argument(
         None | Some(Value::Null) => {
             let what = format!("{field} stands for an argument that is absent");
             let violation = violation_if(header.is_some(), &what, "leave out headers of absent arguments");
-            return verdicts.judge(&rule::MHTTP_17, violation);
+            return context.judge(&rule::MHTTP_17, violation);
         }
     };
-    check_equal(&rule::MHTTP_13, (&field, header), &text, "its argument", verdicts);
+    check_equal(&rule::MHTTP_13, (&field, header), &text, "its argument", context);
 }
 
 /// A header that has to be what a member of the body is. One that is masked counts as equal.
@@ -181,26 +172,26 @@ fn check_equal(
     (field, value): (&str, Option<&str>),
     wanted: &str,
     member: &str,
-    verdicts: &mut VerdictWriter<'_>,
+    context: &mut Context<'_>,
 ) {
     let expected = "repeat the body in the headers";
     let Some(value) = value else {
-        return verdicts.judge(rule, Some((format!("there is no {field}"), expected)));
+        return context.broken(rule, format!("there is no {field}"), expected);
     };
     let encoding = "send values that are no plain ASCII in base64, as =?base64?...?=";
     match compared(value, wanted) {
         Comparison::Equal => {
             if value != wanted && !value.contains(MASK) {
-                verdicts.judge(&rule::MHTTP_16, None);
+                context.kept(&rule::MHTTP_16);
             }
-            verdicts.judge(rule, None);
+            context.kept(rule);
         }
-        Comparison::Differs => verdicts.judge(rule, Some((format!("{field} is not {member}"), expected))),
+        Comparison::Differs => context.broken(rule, format!("{field} is not {member}"), expected),
         Comparison::NotEncoded => {
-            verdicts.judge(&rule::MHTTP_16, Some((format!("{field} is no plain ASCII"), encoding)));
+            context.broken(&rule::MHTTP_16, format!("{field} is no plain ASCII"), encoding);
         }
         Comparison::BadBase64 => {
-            verdicts.judge(&rule::MHTTP_16, Some((format!("{field} is no base64 of UTF-8"), encoding)));
+            context.broken(&rule::MHTTP_16, format!("{field} is no base64 of UTF-8"), encoding);
         }
     }
 }

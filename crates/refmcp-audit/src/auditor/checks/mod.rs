@@ -1,6 +1,6 @@
 //! The checks of the auditor, one file for each family of rules.
 //!
-//! A check keeps the state that only it needs. Where a rule's situation arises it says what it saw by [`VerdictWriter::judge`]: that
+//! A check keeps the state that only it needs. Where a rule's situation arises it says what it saw by [`Context::require`]: that
 //! the rule was kept, or how it was broken and what is expected instead. Texts repeat no values of arguments, headers and URIs:
 //! they name the member, and the evidence shows the message. CONTRIBUTING.md says how a check is added.
 
@@ -54,86 +54,88 @@ use crate::verdict::{Evidence, MAX_EVIDENCE, Role, Verdicts, Violation};
 
 /// A family of rules that are checked together.
 pub(crate) trait Check: fmt::Debug + Send {
-    /// The rules that it judges.
-    fn rules(&self) -> &'static [&'static Rule];
-
     /// A message; one of a batch is seen by itself. The state is as it was before.
-    fn message(&mut self, _message: &Message<'_>, _state: &State, _findings: &mut VerdictWriter<'_>) {}
+    fn message(&mut self, _message: &Message<'_>, _context: &mut Context<'_>) {}
 
     /// An event of any kind; messages in it have been seen before. The state has the head of this request already.
-    fn event(&mut self, _event: &Event, _state: &State, _findings: &mut VerdictWriter<'_>) {}
+    fn event(&mut self, _event: &Event, _context: &mut Context<'_>) {}
 
     /// The conversation has ended.
-    fn finished(&mut self, _state: &State, _findings: &mut VerdictWriter<'_>) {}
+    fn finished(&mut self, _context: &mut Context<'_>) {}
 }
 
-pub(crate) type Checks = Vec<Box<dyn Check>>;
+/// The rules that a check judges, and the check as it begins a conversation.
+type Family = (&'static [&'static Rule], fn() -> Box<dyn Check>);
+
+static FAMILIES: &[Family] = &[
+    (messages::RULES, new::<messages::Messages>),
+    (batches::RULES, new::<batches::Batches>),
+    (ids::RULES, new::<ids::Ids>),
+    (meta::RULES, new::<meta::Metas>),
+    (handshake::RULES, new::<handshake::HandshakeOrder>),
+    (capabilities::RULES, new::<capabilities::Capabilities>),
+    (stateless_results::RULES, new::<stateless_results::StatelessResults>),
+    (discovery::RULES, new::<discovery::Discovery>),
+    (unanswered::RULES, new::<unanswered::Unanswered>),
+    (progress::RULES, new::<progress::Progress>),
+    (cancellation::RULES, new::<cancellation::Cancellation>),
+    (input_rounds::RULES, new::<input_rounds::InputRounds>),
+    (subscriptions::RULES, new::<subscriptions::Subscriptions>),
+    (stdio::RULES, new::<stdio::Stdio>),
+    (http_requests::RULES, new::<http_requests::HttpRequests>),
+    (http_events::RULES, new::<http_events::HttpEvents>),
+    (http_sessions::RULES, new::<http_sessions::HttpSessions>),
+    (mirrored_headers::RULES, new::<mirrored_headers::MirroredHeaders>),
+    (http_sse::RULES, new::<http_sse::HttpSse>),
+    (authorization::RULES, new::<authorization::Authorization>),
+    (tools::RULES, new::<tools::Tools>),
+    (resources::RULES, new::<resources::Resources>),
+    (prompts::RULES, new::<prompts::Prompts>),
+    (lists::RULES, new::<lists::Lists>),
+    (logging::RULES, new::<logging::Logging>),
+    (client_features::RULES, new::<client_features::ClientFeatures>),
+    (tasks::RULES, new::<tasks::Tasks>),
+    (tasks_extension::RULES, new::<tasks_extension::TasksExtension>),
+    (skills::RULES, new::<skills::Skills>),
+    (apps::RULES, new::<apps::Apps>),
+];
 
 /// The checks of a new conversation.
-pub(super) fn all() -> Checks {
-    vec![
-        Box::new(messages::Messages::default()),
-        Box::new(batches::Batches::default()),
-        Box::new(ids::Ids::default()),
-        Box::new(meta::Metas),
-        Box::new(handshake::HandshakeOrder::default()),
-        Box::new(capabilities::Capabilities),
-        Box::new(stateless_results::StatelessResults),
-        Box::new(discovery::Discovery::default()),
-        Box::new(unanswered::Unanswered),
-        Box::new(progress::Progress::default()),
-        Box::new(cancellation::Cancellation::default()),
-        Box::new(input_rounds::InputRounds::default()),
-        Box::new(subscriptions::Subscriptions::default()),
-        Box::<stdio::Stdio>::default(),
-        Box::<http_requests::HttpRequests>::default(),
-        Box::<http_events::HttpEvents>::default(),
-        Box::<http_sessions::HttpSessions>::default(),
-        Box::<mirrored_headers::MirroredHeaders>::default(),
-        Box::<http_sse::HttpSse>::default(),
-        Box::<authorization::Authorization>::default(),
-        Box::new(tools::Tools::default()),
-        Box::new(resources::Resources::default()),
-        Box::new(prompts::Prompts),
-        Box::new(lists::Lists::default()),
-        Box::new(logging::Logging::default()),
-        Box::new(client_features::ClientFeatures::default()),
-        Box::new(tasks::Tasks::default()),
-        Box::new(tasks_extension::TasksExtension::default()),
-        Box::new(skills::Skills::default()),
-        Box::new(apps::Apps::default()),
-    ]
+pub(super) fn all() -> Vec<Box<dyn Check>> {
+    FAMILIES.iter().map(|(_, new)| new()).collect()
 }
 
 /// The rules that are judged by what passes.
 pub(crate) fn rules() -> impl Iterator<Item = &'static Rule> {
-    all().into_iter().flat_map(|check| check.rules()).copied()
+    FAMILIES.iter().flat_map(|(rules, _)| *rules).copied()
 }
 
-/// Where a check says what it saw.
-pub(crate) struct VerdictWriter<'a> {
+fn new<C: Check + Default + 'static>() -> Box<dyn Check> {
+    Box::new(C::default())
+}
+
+/// What a check knows beside a message or an event, and where it says what it saw.
+pub(crate) struct Context<'a> {
+    pub(crate) state: &'a State,
     verdicts: &'a mut Verdicts,
     /// The sender of the message.
     from: Option<Role>,
     /// The revision by which the message is judged; rules that it does not have are left out.
     revision: Option<Revision>,
     event: Option<&'a Event>,
-    /// Its number.
-    number: u64,
 }
 
-impl<'a> VerdictWriter<'a> {
+impl<'a> Context<'a> {
     pub(super) fn of_message(
-        state: &State,
+        state: &'a State,
         event: &'a Event,
         message: &Message<'_>,
         verdicts: &'a mut Verdicts,
     ) -> Self {
-        let (from, revision) = (Some(message.from), message.revision);
-        Self { verdicts, from, revision, event: Some(event), number: state.event }
+        Self { state, verdicts, from: Some(message.from), revision: message.revision, event: Some(event) }
     }
 
-    pub(super) fn of_event(state: &State, event: &'a Event, verdicts: &'a mut Verdicts) -> Self {
+    pub(super) fn of_event(state: &'a State, event: &'a Event, verdicts: &'a mut Verdicts) -> Self {
         let from = match &event.kind {
             EventKind::Message { direction, .. }
             | EventKind::Invalid { direction, .. }
@@ -144,17 +146,41 @@ impl<'a> VerdictWriter<'a> {
             _ => None,
         };
         let revision = event.revision.or(state.negotiated);
-        Self { verdicts, from, revision, event: Some(event), number: state.event }
+        Self { state, verdicts, from, revision, event: Some(event) }
     }
 
-    pub(super) fn at_end(state: &State, verdicts: &'a mut Verdicts) -> Self {
-        Self { verdicts, from: None, revision: state.negotiated, event: None, number: 0 }
+    pub(super) fn at_end(state: &'a State, verdicts: &'a mut Verdicts) -> Self {
+        Self { state, verdicts, from: None, revision: state.negotiated, event: None }
     }
 
-    /// The sender kept the rule, or broke it: `violation` says what it did, and what it should do instead.
+    /// The sender kept the rule.
+    pub(crate) fn kept(&mut self, rule: &'static Rule) {
+        self.judge(rule, None);
+    }
+
+    /// The sender broke the rule: what it did, and what it should do instead.
+    pub(crate) fn broken(&mut self, rule: &'static Rule, what: impl Into<String>, expected: &str) {
+        self.judge(rule, Some((what.into(), expected)));
+    }
+
+    /// The sender kept the rule where this holds, and broke it otherwise.
+    pub(crate) fn require(&mut self, rule: &'static Rule, holds: bool, what: &str, expected: &str) {
+        self.judge(rule, (!holds).then(|| (what.to_owned(), expected)));
+    }
+
+    /// The sender kept the rule, or broke it by this violation.
     pub(crate) fn judge(&mut self, rule: &'static Rule, violation: Option<(String, &str)>) {
         if let Some(from) = self.from {
             self.judge_party(rule, from, violation);
+        }
+    }
+
+    /// A party kept the rule, or broke it.
+    pub(crate) fn judge_party(&mut self, rule: &'static Rule, role: Role, violation: Option<(String, &str)>) {
+        match violation {
+            _ if !self.applies(rule, role) => {}
+            None => self.verdicts.keep(rule, role),
+            Some(violation) => self.break_earlier(rule, role, violation, self.evidence()),
         }
     }
 
@@ -166,26 +192,14 @@ impl<'a> VerdictWriter<'a> {
         (what, expected): (String, &str),
         evidence: Evidence,
     ) {
-        let applies = self.revision.is_none_or(|revision| rule.revisions.contains(revision));
-        if applies && role.is_bound_by(rule) {
+        if self.applies(rule, role) {
             let expected = expected.to_owned();
             self.verdicts.break_rule(rule, role, Violation { what, expected, count: 1, evidence });
         }
     }
 
-    /// A party kept the rule, or broke it.
-    pub(crate) fn judge_party(&mut self, rule: &'static Rule, role: Role, violation: Option<(String, &str)>) {
-        let applies = self.revision.is_none_or(|revision| rule.revisions.contains(revision));
-        if !applies || !role.is_bound_by(rule) {
-            return;
-        }
-        match violation {
-            None => self.verdicts.keep(rule, role),
-            Some((what, expected)) => {
-                let (expected, evidence) = (expected.to_owned(), self.evidence());
-                self.verdicts.break_rule(rule, role, Violation { what, expected, count: 1, evidence });
-            }
-        }
+    fn applies(&self, rule: &Rule, role: Role) -> bool {
+        self.revision.is_none_or(|revision| rule.revisions.contains(revision)) && role.is_bound_by(rule)
     }
 
     /// The same, by a revision other than that of the session; nothing where it is unknown.
@@ -203,10 +217,9 @@ impl<'a> VerdictWriter<'a> {
         }
     }
 
-    /// The same verdicts, about an event that has passed before.
-    pub(crate) fn at<'b>(&'b mut self, event: &'b Event) -> VerdictWriter<'b> {
-        let Self { from, revision, .. } = *self;
-        VerdictWriter { verdicts: self.verdicts, from, revision, event: Some(event), number: self.number }
+    /// The same context, about an event that has passed before.
+    pub(crate) fn at<'b>(&'b mut self, event: &'b Event) -> Context<'b> {
+        Context { verdicts: self.verdicts, event: Some(event), ..*self }
     }
 
     fn evidence(&self) -> Evidence {
@@ -221,7 +234,7 @@ impl<'a> VerdictWriter<'a> {
             _ => String::new(),
         };
         let Event { at, connection, stream, .. } = *event;
-        Evidence { event: self.number, at, connection, stream, text: shortened(text) }
+        Evidence { event: self.state.event, at, connection, stream, text: shortened(text) }
     }
 }
 

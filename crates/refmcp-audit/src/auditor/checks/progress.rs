@@ -8,12 +8,12 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::id_set::IdSet;
-use super::{Check, VerdictWriter};
+use super::{Check, Context};
 use crate::auditor::conversation::{Request, State};
 use crate::auditor::message::{Body, Message};
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[&rule::PROG_01, &rule::PROG_02, &rule::PROG_03, &rule::PROG_04];
+pub(super) static RULES: &[&Rule] = &[&rule::PROG_01, &rule::PROG_02, &rule::PROG_03, &rule::PROG_04];
 
 #[derive(Debug, Default)]
 pub(super) struct Progress {
@@ -52,28 +52,24 @@ const MAX_TOKENS: usize = 4096;
 const RUNNING: &str = "send the progressToken of a request that is running";
 
 impl Check for Progress {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         match &message.body {
             Body::Request { method, params, .. } => {
                 if let Some(token) = params.get("_meta").and_then(|meta| meta.get(keys::PROGRESS_TOKEN)) {
-                    self.starts(message, method, token, state, verdicts);
+                    self.starts(message, method, token, context);
                 }
             }
             Body::Notification { method, params } => match NotificationMethod::known(method) {
                 Some(NotificationMethod::Progress)
                     if message.from == Role::Server || !message.is_stateless() =>
                 {
-                    self.progresses(message, params, state, verdicts);
+                    self.progresses(message, params, context);
                 }
                 Some(NotificationMethod::TaskStatus) => self.task_is(params),
                 _ => {}
             },
             Body::Response { request: Some(request), result, .. } => {
-                self.answered(request, *result, state);
+                self.answered(request, *result, context.state);
             }
             Body::Response { .. } => {}
         }
@@ -82,26 +78,19 @@ impl Check for Progress {
 
 impl Progress {
     /// A request has a token.
-    fn starts(
-        &mut self,
-        message: &Message<'_>,
-        method: &str,
-        token: &Value,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn starts(&mut self, message: &Message<'_>, method: &str, token: &Value, context: &mut Context<'_>) {
         if !is_token(token) {
-            let what = "progressToken is neither a string nor an integer".to_owned();
-            return verdicts
-                .judge(&rule::PROG_01, Some((what, "send a string or an integer as progressToken")));
+            let what = "progressToken is neither a string nor an integer";
+            return context.broken(&rule::PROG_01, what, "send a string or an integer as progressToken");
         }
-        let key = key(message.from, message.stream, message.is_stateless(), token, state);
-        let taken = state.unanswered(message.from).any(|(_, request)| {
+        let key = key(message.from, message.stream, message.is_stateless(), token, context.state);
+        let taken = context.state.unanswered(message.from).any(|(_, request)| {
             let other = request.params.get("_meta").and_then(|meta| meta.get(keys::PROGRESS_TOKEN));
             other == Some(token) && !request.is_lost && !request.cancelled
         });
         // Several clients may have one address.
-        let one_sender = !state.is_http() || !message.is_stateless() || state.is_recorded_by(Role::Client);
+        let one_sender =
+            !context.state.is_http() || !message.is_stateless() || context.state.is_recorded_by(Role::Client);
         if one_sender {
             let violation = || {
                 (
@@ -109,8 +98,8 @@ impl Progress {
                     "use a progressToken of its own for each request",
                 )
             };
-            let repeated = state.is_resumed && message.from == Role::Server;
-            verdicts.judge(&rule::PROG_01, (taken && !repeated).then(violation));
+            let repeated = context.state.is_resumed && message.from == Role::Server;
+            context.judge(&rule::PROG_01, (taken && !repeated).then(violation));
         }
         if self.running.len() >= MAX_TOKENS {
             self.is_overfull = true;
@@ -130,43 +119,38 @@ impl Progress {
         }
     }
 
-    fn progresses(
-        &mut self,
-        message: &Message<'_>,
-        params: &Value,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn progresses(&mut self, message: &Message<'_>, params: &Value, context: &mut Context<'_>) {
         let asker = message.from.peer();
         let Some(token) = params.get(keys::PROGRESS_TOKEN).filter(|token| is_token(token)) else {
-            let what = "a progress notification without a progressToken".to_owned();
-            return verdicts.judge(&rule::PROG_01, Some((what, RUNNING)));
+            let what = "a progress notification without a progressToken";
+            return context.broken(&rule::PROG_01, what, RUNNING);
         };
-        let key = key(asker, message.stream, message.is_stateless(), token, state);
+        let key = key(asker, message.stream, message.is_stateless(), token, context.state);
         // Streams overtake each other, and what is repeated has been said before.
-        let is_ordered = !state.is_http() || state.is_recorded_by(message.from) && !state.is_resumed;
+        let is_ordered = !context.state.is_http()
+            || context.state.is_recorded_by(message.from) && !context.state.is_resumed;
         let Some(running) = self.running.get_mut(&key) else {
-            if !state.is_whole() && !message.is_stateless() {
+            if !context.state.is_whole() && !message.is_stateless() {
                 return;
             }
             let finished = self.finished(asker);
             if finished.has(token) && is_ordered {
-                let what = "progress after the response".to_owned();
-                verdicts.judge(&rule::PROG_02, Some((what, "send progress before the response only")));
+                let what = "progress after the response";
+                context.broken(&rule::PROG_02, what, "send progress before the response only");
             } else if finished.lacks(token) && !self.is_overfull {
-                let what = "progress for a token that no request has".to_owned();
-                verdicts.judge(&rule::PROG_01, Some((what, RUNNING)));
+                let what = "progress for a token that no request has";
+                context.broken(&rule::PROG_01, what, RUNNING);
             }
             return;
         };
-        verdicts.judge(&rule::PROG_01, None);
+        context.kept(&rule::PROG_01);
         let on_subscription =
             || ("progress of a subscription".to_owned(), "send no progress for subscriptions/listen");
-        verdicts.judge(&rule::PROG_04, running.is_subscription.then(on_subscription));
+        context.judge(&rule::PROG_04, running.is_subscription.then(on_subscription));
         if let Some(task) = &running.task {
             let late =
                 || ("progress after the task has ended".to_owned(), "send progress until the task ends");
-            verdicts.judge(&rule::PROG_03, task.has_ended.then(late));
+            context.judge(&rule::PROG_03, task.has_ended.then(late));
             if task.has_ended {
                 return;
             }
@@ -179,7 +163,7 @@ impl Progress {
                 (!grows && is_ordered && !running.is_ambiguous).then_some("progress that does not grow")
             }
         };
-        verdicts
+        context
             .judge(&rule::PROG_02, what.map(|what| (what.to_owned(), "send a number that grows each time")));
     }
 

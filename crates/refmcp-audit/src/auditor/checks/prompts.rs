@@ -4,55 +4,48 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::values::{Violation, block_violation, items, result_type, rules_of, text, violation_unless};
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::{Request, State};
+use super::{Check, Context};
+use crate::auditor::conversation::Request;
 use crate::auditor::message::Message;
 use crate::verdict::Role;
 
-static RULES: &[&Rule] =
+pub(super) static RULES: &[&Rule] =
     &[&rule::PROMPT_01, &rule::PROMPT_03, &rule::PROMPT_05, &rule::COMP_01, &rule::COMP_02];
 
 /// Values of a completion.
 const MAX_VALUES: usize = 100;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Prompts;
 
 impl Check for Prompts {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         if let Some(("prompts/get", params)) = message.request() {
             if let Some(arguments) = params.get("arguments") {
                 let are_strings = arguments.as_object().is_some_and(|it| it.values().all(Value::is_string));
                 let what = "arguments of a prompt that are no strings";
                 let expected = "send arguments as an object of strings";
-                verdicts.judge(&rule::PROMPT_05, violation_unless(are_strings, what, expected));
+                context.require(&rule::PROMPT_05, are_strings, what, expected);
             }
         } else if let Some(("notifications/prompts/list_changed", _)) = message.notification() {
-            if let Some(declared) = state.server.declares(&["prompts", "listChanged"]) {
+            if let Some(declared) = context.state.server.declares(&["prompts", "listChanged"]) {
                 let what = "notifications/prompts/list_changed of a server that does not declare it";
                 let expected = "declare prompts.listChanged, or do not announce changes";
-                verdicts.judge(&rule::PROMPT_01, violation_unless(declared, what, expected));
+                context.require(&rule::PROMPT_01, declared, what, expected);
             }
         } else if let Some((request, result)) = message.result().filter(|_| message.from == Role::Server) {
-            answered(request, result, state, verdicts);
+            answered(request, result, context);
         }
     }
 }
 
-fn answered(request: &Request, result: &Value, state: &State, verdicts: &mut VerdictWriter<'_>) {
+fn answered(request: &Request, result: &Value, context: &mut Context<'_>) {
     match &*request.method {
         "prompts/list" | "prompts/get" => {
-            if let Some(declared) = state.server.declares(&["prompts"]) {
+            if let Some(declared) = context.state.server.declares(&["prompts"]) {
                 let what =
                     "prompts are listed or got at a server that does not declare them, and that answers";
-                verdicts.judge(
-                    &rule::PROMPT_01,
-                    violation_unless(declared, what, "declare the prompts capability"),
-                );
+                context.require(&rule::PROMPT_01, declared, what, "declare the prompts capability");
             }
             if let Some(rules) = rules_of(request)
                 && request.method == "prompts/get"
@@ -61,25 +54,24 @@ fn answered(request: &Request, result: &Value, state: &State, verdicts: &mut Ver
                 let blocks = items(result, "messages").iter().filter_map(|message| message.get("content"));
                 for block in blocks.filter(|block| text(block, "type") != Some("text")) {
                     let violation = block_violation(block, rules).or_else(|| media_type_violation(block));
-                    verdicts.judge(&rule::PROMPT_03, violation);
+                    context.judge(&rule::PROMPT_03, violation);
                 }
             }
         }
         "completion/complete" => {
-            if let Some(declared) = state.server.declares(&["completions"]) {
+            if let Some(declared) = context.state.server.declares(&["completions"]) {
                 let what = "an argument is completed by a server that does not declare completions";
-                verdicts.judge(
-                    &rule::COMP_01,
-                    violation_unless(declared, what, "declare the completions capability"),
-                );
+                context.require(&rule::COMP_01, declared, what, "declare the completions capability");
             }
             if let Some(completion) = result.get("completion") {
                 let count = completion.get("values").and_then(Value::as_array).map(Vec::len);
                 let what = "a completion without values, or with more than 100";
                 let expected = "send at most 100 values, and hasMore where there are more";
-                verdicts.judge(
+                context.require(
                     &rule::COMP_02,
-                    violation_unless(count.is_some_and(|count| count <= MAX_VALUES), what, expected),
+                    count.is_some_and(|count| count <= MAX_VALUES),
+                    what,
+                    expected,
                 );
             }
         }

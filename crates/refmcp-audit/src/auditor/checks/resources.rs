@@ -6,13 +6,14 @@ use refmcp_proto::revision::Lifecycle;
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::values::{contents_violation, items, result_type, text, violation_unless};
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::{Handshake, State};
+use super::values::{contents_violation, items, result_type, text};
+use super::{Check, Context};
+use crate::auditor::conversation::Handshake;
 use crate::auditor::message::Message;
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[&rule::RES_01, &rule::RES_02, &rule::RES_05, &rule::RES_08, &rule::RES_09];
+pub(super) static RULES: &[&Rule] =
+    &[&rule::RES_01, &rule::RES_02, &rule::RES_05, &rule::RES_08, &rule::RES_09];
 
 /// Subscriptions that are remembered, and the bytes of a URI; once there are more, updates are not judged.
 const MAX_SUBSCRIPTIONS: usize = 512;
@@ -27,22 +28,18 @@ pub(super) struct Resources {
 }
 
 impl Check for Resources {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         match message.from {
             Role::Client => {
                 if let Some((method, params)) = message.request() {
-                    self.asked(message, method, params, verdicts);
+                    self.asked(message, method, params, context);
                 }
             }
             Role::Server => {
                 if let Some((method, params)) = message.notification() {
-                    self.notified(method, params, state, verdicts);
+                    self.notified(method, params, context);
                 } else if let Some((request, result)) = message.result() {
-                    answered(&request.method, result, state, verdicts);
+                    answered(&request.method, result, context);
                 }
             }
         }
@@ -50,24 +47,18 @@ impl Check for Resources {
 }
 
 impl Resources {
-    fn asked(
-        &mut self,
-        message: &Message<'_>,
-        method: &str,
-        params: &Value,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn asked(&mut self, message: &Message<'_>, method: &str, params: &Value, context: &mut Context<'_>) {
         let stateless =
             message.revision.is_some_and(|revision| revision.lifecycle() == Lifecycle::PerRequest);
         match method {
             "resources/subscribe" | "resources/unsubscribe" if stateless => {
                 let what = format!("{method}, which the revision does not have");
-                verdicts.judge(&rule::RES_05, Some((what, "name resources in subscriptions/listen")));
+                context.broken(&rule::RES_05, what, "name resources in subscriptions/listen");
             }
             "subscriptions/listen" => {
                 let wanted = params.get("notifications").and_then(|it| it.get("resourceSubscriptions"));
                 if wanted.is_some() {
-                    verdicts.judge(&rule::RES_05, None);
+                    context.kept(&rule::RES_05);
                 }
             }
             "resources/subscribe" => {
@@ -82,7 +73,7 @@ impl Resources {
         }
     }
 
-    fn notified(&self, method: &str, params: &Value, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn notified(&self, method: &str, params: &Value, context: &mut Context<'_>) {
         let (capability, what) = match method {
             "notifications/resources/list_changed" => (
                 "listChanged",
@@ -94,12 +85,12 @@ impl Resources {
             ),
             _ => return,
         };
-        let declared = state.server.declares(&["resources", capability]);
+        let declared = context.state.server.declares(&["resources", capability]);
         if let Some(declared) = declared {
             let expected = "declare in resources what is notified";
-            verdicts.judge(&rule::RES_01, violation_unless(declared, what, expected));
+            context.require(&rule::RES_01, declared, what, expected);
         }
-        let knows_all = state.handshake > Handshake::None && !self.incomplete;
+        let knows_all = context.state.handshake > Handshake::None && !self.incomplete;
         if capability == "subscribe" && declared == Some(true) && knows_all {
             let uri = text(params, "uri").unwrap_or_default();
             // An update may be of something below the resource; a slash at the end makes no difference.
@@ -107,18 +98,18 @@ impl Resources {
             let is_subscribed = self.subscribed.iter().any(is_near);
             let what = "an update of a resource that the client did not subscribe to";
             let expected = "notify of subscribed resources, by their URI or one below";
-            verdicts.judge(&rule::RES_09, violation_unless(is_subscribed, what, expected));
+            context.require(&rule::RES_09, is_subscribed, what, expected);
         }
     }
 }
 
-fn answered(method: &str, result: &Value, state: &State, verdicts: &mut VerdictWriter<'_>) {
+fn answered(method: &str, result: &Value, context: &mut Context<'_>) {
     if !matches!(method, "resources/list" | "resources/read" | "resources/templates/list") {
         return;
     }
-    if let Some(declared) = state.server.declares(&["resources"]) {
+    if let Some(declared) = context.state.server.declares(&["resources"]) {
         let what = "resources are listed or read at a server that does not declare them, and that answers";
-        verdicts.judge(&rule::RES_01, violation_unless(declared, what, "declare the resources capability"));
+        context.require(&rule::RES_01, declared, what, "declare the resources capability");
     }
     if method == "resources/read" && result_type(result) == "complete" {
         let contents = result.get("contents").and_then(Value::as_array);
@@ -126,13 +117,13 @@ fn answered(method: &str, result: &Value, state: &State, verdicts: &mut VerdictW
             None => Some(("a result without contents".to_owned(), "send contents, a list")),
             Some(contents) => contents.iter().find_map(|it| contents_violation(it, "a part of contents")),
         };
-        verdicts.judge(&rule::RES_02, violation);
+        context.judge(&rule::RES_02, violation);
     }
     for template in items(result, "resourceTemplates") {
         let is_template = text(template, "uriTemplate").is_some_and(is_uri_template);
         let what = "a uriTemplate that RFC 6570 does not allow";
         let expected = "write expressions as {name}, with an operator in front where one is needed";
-        verdicts.judge(&rule::RES_08, violation_unless(is_template, what, expected));
+        context.require(&rule::RES_08, is_template, what, expected);
     }
 }
 

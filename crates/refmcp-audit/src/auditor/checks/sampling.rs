@@ -4,58 +4,50 @@ use refmcp_proto::revision::Rules;
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::VerdictWriter;
+use super::Context;
 use super::values::{Violation, items, text, violation_unless};
 use crate::auditor::conversation::declares;
 
 /// A server asks for a sample.
-pub(super) fn wanted(
-    params: &Value,
-    capabilities: Option<&Value>,
-    rules: &Rules,
-    verdicts: &mut VerdictWriter<'_>,
-) {
+pub(super) fn wanted(params: &Value, capabilities: Option<&Value>, rules: &Rules, context: &mut Context<'_>) {
     // A client that does not sample at all is asked nothing by other rules.
     if let Some(capabilities) = capabilities.filter(|it| declares(it, &["sampling"])) {
         if params.get("tools").is_some() || params.get("toolChoice").is_some() {
             let what = "tools for a client that does not declare sampling.tools";
             let expected = "leave tools and toolChoice out, or ask a client that declares sampling.tools";
-            verdicts.judge(
-                &rule::SAMP_04,
-                violation_unless(declares(capabilities, &["sampling", "tools"]), what, expected),
-            );
+            context.require(&rule::SAMP_04, declares(capabilities, &["sampling", "tools"]), what, expected);
         }
-        if let Some(context) = text(params, "includeContext") {
-            let is_allowed = context == "none" || declares(capabilities, &["sampling", "context"]);
+        if let Some(included) = text(params, "includeContext") {
+            let is_allowed = included == "none" || declares(capabilities, &["sampling", "context"]);
             let what = "includeContext for a client that does not declare sampling.context";
             let expected = "leave includeContext out, or set it to none";
-            verdicts.judge(&rule::SAMP_06, violation_unless(is_allowed, what, expected));
+            context.require(&rule::SAMP_06, is_allowed, what, expected);
         }
     }
     let messages = items(params, "messages");
     let violation = messages.iter().find_map(|message| shape_violation(message.get("content"), rules));
     let is_shaped = violation.is_none();
-    verdicts.judge(shape_rule(rules), violation);
+    context.judge(shape_rule(rules), violation);
     let uses_tools = messages.iter().any(|message| blocks(message).any(|block| tool_kind(block).is_some()));
     if uses_tools && is_shaped && rules.sampling_tools {
         let violation = messages.iter().enumerate().find_map(|(at, message)| {
             let before = at.checked_sub(1).and_then(|before| messages.get(before));
             pairing_violation(message, before)
         });
-        verdicts.judge(&rule::SAMP_05, violation);
+        context.judge(&rule::SAMP_05, violation);
     }
 }
 
 /// A client answers with a sample.
-pub(super) fn given(result: &Value, rules: &Rules, verdicts: &mut VerdictWriter<'_>) {
+pub(super) fn given(result: &Value, rules: &Rules, context: &mut Context<'_>) {
     let violation = shape_violation(result.get("content"), rules);
     let is_shaped = violation.is_none();
-    verdicts.judge(shape_rule(rules), violation);
+    context.judge(shape_rule(rules), violation);
     if is_shaped && rules.sampling_tools && blocks(result).any(|block| tool_kind(block).is_some()) {
         let has_results = blocks(result).any(|block| tool_kind(block) == Some("tool_result"));
         let what = "a sample that holds a tool result";
         let expected = "return what the model says or the tools that it uses; the server has the results";
-        verdicts.judge(&rule::SAMP_05, violation_unless(!has_results, what, expected));
+        context.require(&rule::SAMP_05, !has_results, what, expected);
     }
 }
 

@@ -6,12 +6,12 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::values::{Violation, base64_length, items, rules_of, text, violation_unless};
-use super::{Check, VerdictWriter};
+use super::{Check, Context};
 use crate::auditor::conversation::{Request, State, declares};
 use crate::auditor::message::Message;
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[
+pub(super) static RULES: &[&Rule] = &[
     &rule::SKL_01,
     &rule::SKL_02,
     &rule::SKL_03,
@@ -65,62 +65,51 @@ pub(super) struct Skills {
 }
 
 impl Check for Skills {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         if let Some((method, params)) = message.request().filter(|_| message.from == Role::Client) {
-            asked(method, params, state, verdicts);
+            asked(method, params, context);
         } else if let Some((request, result)) = message.result().filter(|_| message.from == Role::Server) {
-            self.answered(request, result, state, verdicts);
+            self.answered(request, result, context);
         } else if let Some((request, error)) = message.error().filter(|_| message.from == Role::Server) {
-            self.refused(request, error.get("code").and_then(Value::as_i64), state, verdicts);
+            self.refused(request, error.get("code").and_then(Value::as_i64), context);
         }
     }
 }
 
 impl Skills {
-    fn answered(
-        &mut self,
-        request: &Request,
-        result: &Value,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn answered(&mut self, request: &Request, result: &Value, context: &mut Context<'_>) {
         match &*request.method {
             "initialize" | "server/discover" => {
                 let capabilities = result.get("capabilities").unwrap_or(&Value::Null);
                 if declares(capabilities, &EXTENSION) {
                     let has_resources = capabilities.get("resources").is_some_and(Value::is_object);
                     let what = "skills are declared without resources";
-                    verdicts
-                        .judge(&rule::SKL_02, violation_unless(has_resources, what, "declare resources too"));
+                    context.require(&rule::SKL_02, has_resources, what, "declare resources too");
                 }
             }
-            "skills/list" if is_declared(state) => {
-                verdicts.judge(&rule::SKL_01, None);
-                judge_hints(request, result, verdicts);
+            "skills/list" if is_declared(context.state) => {
+                context.kept(&rule::SKL_01);
+                judge_hints(request, result, context);
                 let skills = items(result, "skills");
                 for skill in skills {
-                    self.judge_skill(skill, verdicts);
+                    self.judge_skill(skill, context);
                 }
-                self.read_page(request, result, skills, verdicts);
+                self.read_page(request, result, skills, context);
             }
-            "skills/get" if is_declared(state) => {
-                verdicts.judge(&rule::SKL_01, None);
-                verdicts.judge(&rule::SKL_30, None);
-                judge_hints(request, result, verdicts);
+            "skills/get" if is_declared(context.state) => {
+                context.kept(&rule::SKL_01);
+                context.kept(&rule::SKL_30);
+                judge_hints(request, result, context);
                 let skill = result.get("skill").filter(|skill| skill.is_object());
                 let is_shaped = skill.is_some() && result.get("nextCursor").is_none();
                 let what = "a result of skills/get without a skill, or with pages";
-                verdicts.judge(&rule::SKL_32, violation_unless(is_shaped, what, "put the entry into skill"));
+                context.require(&rule::SKL_32, is_shaped, what, "put the entry into skill");
                 if let Some(skill) = skill {
-                    self.judge_skill(skill, verdicts);
+                    self.judge_skill(skill, context);
                 }
             }
             "resources/directory/read" => {
-                verdicts.judge(&rule::SKL_03, None);
+                context.kept(&rule::SKL_03);
                 let directory = text(&request.params, "uri").unwrap_or_default();
                 let is_child = |resource: &Value| {
                     let below = text(resource, "uri").and_then(|uri| uri.strip_prefix(directory));
@@ -130,49 +119,38 @@ impl Skills {
                 };
                 let are_children = items(result, "resources").iter().all(is_child);
                 let what = "a directory with something that is no direct child of it";
-                verdicts
-                    .judge(&rule::SKL_33, violation_unless(are_children, what, "list direct children alone"));
+                context.require(&rule::SKL_33, are_children, what, "list direct children alone");
             }
             "resources/list" => {
                 for resource in items(result, "resources") {
                     if text(resource, "uri").is_some_and(|uri| self.entries.contains(uri)) {
                         let is_markdown = text(resource, "mimeType") == Some("text/markdown");
                         let what = "the resource of a SKILL.md that is not text/markdown";
-                        verdicts.judge(
-                            &rule::SKL_12,
-                            violation_unless(is_markdown, what, "set mimeType to text/markdown"),
-                        );
+                        context.require(&rule::SKL_12, is_markdown, what, "set mimeType to text/markdown");
                     }
                 }
             }
             "resources/read" => {
                 for contents in items(result, "contents") {
-                    self.judge_contents(contents, verdicts);
+                    self.judge_contents(contents, context);
                 }
             }
             _ => {}
         }
     }
 
-    fn refused(
-        &mut self,
-        request: &Request,
-        code: Option<i64>,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn refused(&mut self, request: &Request, code: Option<i64>, context: &mut Context<'_>) {
         let is_unknown = code == Some(-32601);
         match &*request.method {
-            method @ ("skills/list" | "skills/get") if is_unknown && is_declared(state) => {
+            method @ ("skills/list" | "skills/get") if is_unknown && is_declared(context.state) => {
                 let what = format!("{method} does not exist at a server that declares skills");
-                verdicts.judge(&rule::SKL_01, Some((what, "serve skills/list and skills/get")));
+                context.broken(&rule::SKL_01, what, "serve skills/list and skills/get");
             }
             "resources/directory/read"
-                if is_unknown && state.server.declares(&DIRECTORY_READ) == Some(true) =>
+                if is_unknown && context.state.server.declares(&DIRECTORY_READ) == Some(true) =>
             {
-                let what =
-                    "resources/directory/read does not exist at a server with directoryRead".to_owned();
-                verdicts.judge(&rule::SKL_03, Some((what, "serve it, or do not declare directoryRead")));
+                let what = "resources/directory/read does not exist at a server with directoryRead";
+                context.broken(&rule::SKL_03, what, "serve it, or do not declare directoryRead");
             }
             "skills/get" if code == Some(-32602) => {
                 if let Some(uri) = text(&request.params, "uri").filter(|uri| self.entries.contains(*uri)) {
@@ -184,81 +162,72 @@ impl Skills {
     }
 
     /// Judges the entry of a skill.
-    fn judge_skill(&mut self, skill: &Value, verdicts: &mut VerdictWriter<'_>) {
+    fn judge_skill(&mut self, skill: &Value, context: &mut Context<'_>) {
         let uri = text(skill, "uri").unwrap_or_default();
         let root = uri.strip_suffix("/SKILL.md");
-        verdicts.judge(
+        context.require(
             &rule::SKL_08,
-            violation_unless(
-                root.is_some(),
-                "a skill whose uri does not end in /SKILL.md",
-                "name the skill by its SKILL.md",
-            ),
+            root.is_some(),
+            "a skill whose uri does not end in /SKILL.md",
+            "name the skill by its SKILL.md",
         );
         let is_skill_uri = uri.starts_with("skill://");
         let what = "a skill under another scheme than skill";
-        verdicts.judge(&rule::SKL_06, violation_unless(is_skill_uri, what, "serve skills under skill://"));
+        context.require(&rule::SKL_06, is_skill_uri, what, "serve skills under skill://");
         if let Some(path) = root.and_then(|root| root.split_once("://")).map(|(_, path)| path) {
             let what = "a skill whose URI has characters that its segments cannot have";
             let expected = "encode what stands before the name of the skill";
-            verdicts.judge(&rule::SKL_09, violation_unless(is_path(path), what, expected));
+            context.require(&rule::SKL_09, is_path(path), what, expected);
         }
         let frontmatter = skill.get("frontmatter").unwrap_or(&Value::Null);
         let name = text(frontmatter, "name");
         let is_described = name.is_some() && text(frontmatter, "description").is_some();
         let what = "a skill without a name or a description in its frontmatter";
-        verdicts.judge(
-            &rule::SKL_05,
-            violation_unless(is_described, what, "write both into the frontmatter of SKILL.md"),
-        );
+        context.require(&rule::SKL_05, is_described, what, "write both into the frontmatter of SKILL.md");
         if let (Some(name), Some(root)) = (name, root) {
             let is_named = root.rsplit('/').next() == Some(name) && is_skill_name(name);
             let what = "a skill whose directory or name is not as names of skills are";
             let expected =
                 "call the directory as the skill, with lower-case letters, digits and single hyphens";
-            verdicts.judge(&rule::SKL_07, violation_unless(is_named, what, expected));
+            context.require(&rule::SKL_07, is_named, what, expected);
         }
         let is_dynamic = skill.get("resources").and_then(Value::as_str) == Some("dynamic");
         let files = skill.get("resources").and_then(Value::as_array);
         let what = "a skill whose resources are neither a list nor dynamic";
         let expected = "list the files, or say dynamic";
-        verdicts.judge(&rule::SKL_16, violation_unless(files.is_some() || is_dynamic, what, expected));
+        context.require(&rule::SKL_16, files.is_some() || is_dynamic, what, expected);
         if self.suspects.remove(uri) && self.entries.contains(uri) {
-            let what = "skills/get refused a skill that the server lists".to_owned();
-            verdicts.judge(&rule::SKL_30, Some((what, "answer for each skill that is served")));
+            let what = "skills/get refused a skill that the server lists";
+            context.broken(&rule::SKL_30, what, "answer for each skill that is served");
         }
         self.remember(uri, None);
         if let (Some(files), Some(root)) = (files, root) {
-            self.judge_files(files, uri, root, verdicts);
+            self.judge_files(files, uri, root, context);
         }
     }
 
-    fn judge_files(&mut self, files: &[Value], uri: &str, root: &str, verdicts: &mut VerdictWriter<'_>) {
+    fn judge_files(&mut self, files: &[Value], uri: &str, root: &str, context: &mut Context<'_>) {
         let mut uris = HashSet::new();
         let is_once = files.iter().filter_map(|file| text(file, "uri")).all(|uri| uris.insert(uri));
         let what = "a skill that lists a file twice, or not its SKILL.md";
         let is_whole = is_once && uris.contains(uri);
-        verdicts
-            .judge(&rule::SKL_18, violation_unless(is_whole, what, "list each file once, SKILL.md included"));
+        context.require(&rule::SKL_18, is_whole, what, "list each file once, SKILL.md included");
         let is_below =
             |uri: &&str| uri.strip_prefix(root).is_some_and(|it| it.starts_with('/') && !it.contains("/../"));
         let what = "a skill that lists a file outside of its directory";
-        verdicts.judge(
-            &rule::SKL_19,
-            violation_unless(uris.iter().all(is_below), what, "list files of the directory alone"),
-        );
-        verdicts.judge(&rule::SKL_20, files.iter().find_map(file_violation));
+        context.require(&rule::SKL_19, uris.iter().all(is_below), what, "list files of the directory alone");
+        context.judge(&rule::SKL_20, files.iter().find_map(file_violation));
         let size = |file: &Value| file.get("size").and_then(Value::as_u64);
         let total: u64 = files.iter().filter_map(size).fold(0, u64::saturating_add);
         let what = "a skill of more than 512 files or 16 MiB";
         let is_small = files.len() <= MAX_FILES && total <= MAX_BYTES;
-        verdicts.judge(&rule::SKL_23, violation_unless(is_small, what, "make skills smaller"));
+        context.require(&rule::SKL_23, is_small, what, "make skills smaller");
         for file in files {
             if let (Some(uri), Some(size)) = (text(file, "uri"), size(file)) {
                 if self.sizes.get(uri) == Some(&size) && self.wrong_sizes.remove(uri) {
-                    let what = "a file of a skill with another size than its entry says".to_owned();
+                    let what = "a file of a skill with another size than its entry says";
                     let expected = "take size and digest of the bytes that resources/read returns";
-                    verdicts.judge(&rule::SKL_21, Some((what, expected)));
+                    context.broken(&rule::SKL_21, what, expected);
                 }
                 self.remember(uri, Some(size));
             }
@@ -284,7 +253,7 @@ impl Skills {
     }
 
     /// What is read has the size of the entry.
-    fn judge_contents(&mut self, contents: &Value, verdicts: &mut VerdictWriter<'_>) {
+    fn judge_contents(&mut self, contents: &Value, context: &mut Context<'_>) {
         let uri = text(contents, "uri").unwrap_or_default();
         let Some(size) = self.sizes.get(uri) else { return };
         let length = match (text(contents, "text"), text(contents, "blob")) {
@@ -293,20 +262,14 @@ impl Skills {
             _ => return,
         };
         if length as u64 == *size {
-            verdicts.judge(&rule::SKL_21, None);
+            context.kept(&rule::SKL_21);
         } else {
             self.wrong_sizes.insert(uri.to_owned());
         }
     }
 
     /// Each entry is on one page of a list.
-    fn read_page(
-        &mut self,
-        request: &Request,
-        result: &Value,
-        skills: &[Value],
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn read_page(&mut self, request: &Request, result: &Value, skills: &[Value], context: &mut Context<'_>) {
         let before = match text(&request.params, "cursor") {
             None => Some(HashSet::new()),
             Some(cursor) => self.readings.remove(cursor),
@@ -315,8 +278,7 @@ impl Skills {
         let uris = skills.iter().filter_map(|skill| text(skill, "uri"));
         let is_once = uris.filter(|uri| !seen.insert((*uri).to_owned())).count() == 0;
         let what = "a skill that is twice in one list";
-        verdicts
-            .judge(&rule::SKL_29, violation_unless(is_once, what, "list each skill once, whole on one page"));
+        context.require(&rule::SKL_29, is_once, what, "list each skill once, whole on one page");
         let bytes: usize = seen.iter().map(String::len).sum();
         if let Some(next) = text(result, "nextCursor")
             && self.readings.len() < MAX_READINGS
@@ -331,31 +293,31 @@ fn is_declared(state: &State) -> bool {
     state.server.declares(&EXTENSION) == Some(true)
 }
 
-fn asked(method: &str, params: &Value, state: &State, verdicts: &mut VerdictWriter<'_>) {
+fn asked(method: &str, params: &Value, context: &mut Context<'_>) {
     let names: &[&str] = match method {
         "skills/list" | "skills/get" => &EXTENSION,
         "resources/directory/read" => &DIRECTORY_READ,
         _ => return,
     };
-    if let Some(declared) = state.server.declares(names) {
+    if let Some(declared) = context.state.server.declares(names) {
         let what = format!("{method} at a server that does not declare it");
         let expected = "call it once the server declares skills, and directoryRead for directories";
-        verdicts.judge(&rule::SKL_04, violation_unless(declared, &what, expected));
+        context.require(&rule::SKL_04, declared, &what, expected);
     }
     if method == "skills/get" {
         let is_skill = text(params, "uri").is_some_and(|uri| uri.ends_with("/SKILL.md"));
         let what = "skills/get of something that is no SKILL.md";
-        verdicts.judge(&rule::SKL_31, violation_unless(is_skill, what, "ask for the URI of a SKILL.md"));
+        context.require(&rule::SKL_31, is_skill, what, "ask for the URI of a SKILL.md");
     }
 }
 
 /// Lists and entries say how they may be cached, where results do.
-fn judge_hints(request: &Request, result: &Value, verdicts: &mut VerdictWriter<'_>) {
+fn judge_hints(request: &Request, result: &Value, context: &mut Context<'_>) {
     if rules_of(request).is_some_and(|rules| rules.cache_hints) {
         let has_hints = result.get("ttlMs").is_some_and(Value::is_u64)
             && matches!(text(result, "cacheScope"), Some("public" | "private"));
         let what = "a result about skills without ttlMs or cacheScope";
-        verdicts.judge(&rule::SKL_26, violation_unless(has_hints, what, "send ttlMs and cacheScope"));
+        context.require(&rule::SKL_26, has_hints, what, "send ttlMs and cacheScope");
     }
 }
 

@@ -3,12 +3,11 @@
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::State;
+use super::{Check, Context};
 use crate::recording::{Event, EventKind};
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[&rule::STDIO_01, &rule::STDIO_02, &rule::STDIO_03];
+pub(super) static RULES: &[&Rule] = &[&rule::STDIO_01, &rule::STDIO_02, &rule::STDIO_03];
 
 #[derive(Debug, Default)]
 pub(super) struct Stdio {
@@ -23,23 +22,19 @@ const MAX_BEGUN: usize = 64 << 10;
 const UNFINISHED: &str = "a line without an end";
 
 impl Check for Stdio {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
-        if state.transport != "stdio" {
+    fn event(&mut self, event: &Event, context: &mut Context<'_>) {
+        if context.state.transport != "stdio" {
             return;
         }
         match &event.kind {
             EventKind::Message { direction, .. } => {
-                let role = state.sender(*direction);
+                let role = context.state.sender(*direction);
                 if !std::mem::take(self.begun(role)).is_empty() {
-                    other_than_messages(role, verdicts);
+                    other_than_messages(role, context);
                 }
                 [&rule::STDIO_01, &rule::STDIO_02, &rule::STDIO_03]
                     .into_iter()
-                    .for_each(|rule| verdicts.judge(rule, None));
+                    .for_each(|rule| context.kept(rule));
             }
             // The rest of a message may come: a line whose end is awaited is told before that.
             EventKind::Invalid { bytes, why, .. } if why == UNFINISHED && bytes.starts_with(b"{") => {}
@@ -47,7 +42,7 @@ impl Check for Stdio {
             EventKind::Invalid { direction, bytes, .. }
                 if !bytes.is_empty() && std::str::from_utf8(bytes).is_ok() =>
             {
-                self.line(state.sender(*direction), bytes, verdicts);
+                self.line(context.state.sender(*direction), bytes, context);
             }
             _ => {}
         }
@@ -64,11 +59,11 @@ impl Stdio {
     }
 
     /// A line that is no message. One that is JSON is judged as a message.
-    fn line(&mut self, role: Role, line: &[u8], verdicts: &mut VerdictWriter<'_>) {
+    fn line(&mut self, role: Role, line: &[u8], context: &mut Context<'_>) {
         let begun = self.begun(role);
         if begun.is_empty() && !line.trim_ascii_start().starts_with(b"{") {
             if serde_json::from_slice::<Value>(line).is_err() {
-                other_than_messages(role, verdicts);
+                other_than_messages(role, context);
             }
             return;
         }
@@ -82,21 +77,21 @@ impl Stdio {
         match (whole, is_incomplete) {
             (0, true) if begun.len() <= MAX_BEGUN => return,
             (1, true) if lines == 1 => {}
-            (1, true) => one_line(role, "a message is spread over several lines", verdicts),
-            (2.., true) => one_line(role, "several messages stand on one line", verdicts),
-            _ => other_than_messages(role, verdicts),
+            (1, true) => one_line(role, "a message is spread over several lines", context),
+            (2.., true) => one_line(role, "several messages stand on one line", context),
+            _ => other_than_messages(role, context),
         }
         begun.clear();
     }
 }
 
-fn one_line(role: Role, what: &str, verdicts: &mut VerdictWriter<'_>) {
+fn one_line(role: Role, what: &str, context: &mut Context<'_>) {
     let expected = "write each message on a line of its own, without line breaks inside";
-    verdicts.judge_party(&rule::STDIO_01, role, Some((what.to_owned(), expected)));
+    context.judge_party(&rule::STDIO_01, role, Some((what.to_owned(), expected)));
 }
 
 /// The line is neither a message nor a part of one.
-fn other_than_messages(role: Role, verdicts: &mut VerdictWriter<'_>) {
+fn other_than_messages(role: Role, context: &mut Context<'_>) {
     let (rule, what, expected) = match role {
         Role::Client => {
             (&rule::STDIO_03, "a line on standard input is no JSON", "write messages only to the server")
@@ -107,5 +102,5 @@ fn other_than_messages(role: Role, verdicts: &mut VerdictWriter<'_>) {
             "write messages only to standard output, and logs to standard error",
         ),
     };
-    verdicts.judge_party(rule, role, Some((what.to_owned(), expected)));
+    context.judge_party(rule, role, Some((what.to_owned(), expected)));
 }

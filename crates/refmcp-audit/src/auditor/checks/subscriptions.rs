@@ -7,13 +7,12 @@ use refmcp_proto::revision::{Method, NotificationMethod};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::State;
+use super::{Check, Context};
 use crate::auditor::message::{Body, Message};
 use crate::recording::{Event, EventKind};
 use crate::verdict::Role;
 
-static RULES: &[&Rule] =
+pub(super) static RULES: &[&Rule] =
     &[&rule::SUB_01, &rule::SUB_02, &rule::SUB_03, &rule::SUB_04, &rule::SUB_06, &rule::SUB_07];
 
 #[derive(Debug, Default)]
@@ -41,11 +40,7 @@ const MAX_SUBSCRIPTIONS: usize = 1024;
 const LABEL: &str = "send the id of subscriptions/listen, as it came, as subscriptionId in _meta";
 
 impl Check for Subscriptions {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         if !message.is_stateless() {
             return;
         }
@@ -53,35 +48,35 @@ impl Check for Subscriptions {
             (Role::Client, Body::Request { id, method, params })
                 if Method::known(method) == Some(Method::Listen) =>
             {
-                let stream = message.stream.filter(|_| state.has_streams());
-                self.listens(stream, id, params, verdicts);
+                let stream = message.stream.filter(|_| context.state.has_streams());
+                self.listens(stream, id, params, context);
             }
             (Role::Server, Body::Notification { method, params }) => {
                 if let Some(method) = NotificationMethod::known(method) {
-                    self.notifies(message, method, params, state, verdicts);
+                    self.notifies(message, method, params, context);
                 }
             }
             (Role::Server, Body::Response { id, request: Some(request), result })
                 if Method::known(&request.method) == Some(Method::Listen) =>
             {
-                let stream = request.stream.filter(|_| state.has_streams());
-                self.ends(stream, id, *result, verdicts);
+                let stream = request.stream.filter(|_| context.state.has_streams());
+                self.ends(stream, id, *result, context);
             }
             _ => {}
         }
     }
 
-    fn event(&mut self, event: &Event, state: &State, verdicts: &mut VerdictWriter<'_>) {
-        let Some(stream) = event.stream.filter(|_| state.has_streams()) else { return };
+    fn event(&mut self, event: &Event, context: &mut Context<'_>) {
+        let Some(stream) = event.stream.filter(|_| context.state.has_streams()) else { return };
         match event.kind {
             EventKind::Ended { direction } => {
-                let is_server = state.sender(direction) == Role::Server;
+                let is_server = context.state.sender(direction) == Role::Server;
                 let of_stream = |(key, it): (&SubscriptionKey, &Subscription)| {
                     key.0 == Some(stream) && it.is_acknowledged && !it.has_ended
                 };
                 if is_server && self.open.iter().any(of_stream) {
-                    let what = "the stream of a subscription ended without a result".to_owned();
-                    verdicts.judge(&rule::SUB_06, Some((what, "send a result before the stream ends")));
+                    let what = "the stream of a subscription ended without a result";
+                    context.broken(&rule::SUB_06, what, "send a result before the stream ends");
                 }
                 self.open.retain(|key, _| key.0 != Some(stream));
             }
@@ -92,7 +87,7 @@ impl Check for Subscriptions {
 }
 
 impl Subscriptions {
-    fn listens(&mut self, stream: Option<u64>, id: &Value, params: &Value, verdicts: &mut VerdictWriter<'_>) {
+    fn listens(&mut self, stream: Option<u64>, id: &Value, params: &Value, context: &mut Context<'_>) {
         let filter = params.get("notifications").unwrap_or(&Value::Null);
         let what = if !filter.is_object() {
             Some("subscriptions/listen has no filter in notifications")
@@ -104,7 +99,7 @@ impl Subscriptions {
             None
         };
         let expected = "send notifications with the lists as booleans, and resourceSubscriptions as URIs";
-        verdicts.judge(&rule::SUB_01, what.map(|what| (what.to_owned(), expected)));
+        context.judge(&rule::SUB_01, what.map(|what| (what.to_owned(), expected)));
         if self.open.len() >= MAX_SUBSCRIPTIONS {
             self.is_overfull = true;
             return;
@@ -119,8 +114,7 @@ impl Subscriptions {
         message: &Message<'_>,
         method: NotificationMethod,
         params: &Value,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
+        context: &mut Context<'_>,
     ) {
         let label = params.get("_meta").and_then(|meta| meta.get(keys::SUBSCRIPTION_ID));
         let is_change = LISTS.iter().chain(&NAMED).any(|(change, _)| *change == method);
@@ -130,48 +124,45 @@ impl Subscriptions {
             return;
         }
         let is_meant = |(key, _): &(&SubscriptionKey, &mut Subscription)| {
-            !state.has_streams() || key.0 == message.stream
+            !context.state.has_streams() || key.0 == message.stream
         };
         let mut here = self.open.iter_mut().filter(is_meant).map(|(_, it)| it);
         if is_log {
             // Over streamable HTTP the stream says where it belongs, elsewhere its label.
-            let on_subscription = if state.has_streams() { here.next().is_some() } else { label.is_some() };
+            let on_subscription =
+                if context.state.has_streams() { here.next().is_some() } else { label.is_some() };
             if on_subscription {
-                let what = "a log message on a subscription".to_owned();
-                verdicts
-                    .judge(&rule::SUB_07, Some((what, "send log messages on the stream of their request")));
+                let what = "a log message on a subscription";
+                context.broken(&rule::SUB_07, what, "send log messages on the stream of their request");
             }
             return;
         }
         let Some(label) = label else {
             let what = format!("{} without subscriptionId", method.name());
-            return verdicts.judge(&rule::SUB_04, Some((what, LABEL)));
+            return context.broken(&rule::SUB_04, what, LABEL);
         };
         let Some(subscription) = here.find(|it| it.id == *label) else {
             if !self.is_overfull {
                 let what = format!("{} with a subscriptionId that no subscription has", method.name());
-                verdicts.judge(&rule::SUB_04, Some((what, LABEL)));
+                context.broken(&rule::SUB_04, what, LABEL);
             }
             return;
         };
-        verdicts.judge(&rule::SUB_04, None);
+        context.kept(&rule::SUB_04);
         if is_acknowledgement {
-            acknowledges(subscription, params, verdicts);
+            acknowledges(subscription, params, context);
             subscription.is_acknowledged = true;
         } else {
             if !subscription.is_acknowledged {
                 let what = format!("{} before the acknowledgement", method.name());
-                verdicts.judge(
-                    &rule::SUB_03,
-                    Some((what, "send notifications/subscriptions/acknowledged first")),
-                );
+                context.broken(&rule::SUB_03, what, "send notifications/subscriptions/acknowledged first");
             }
             let violation = || {
                 let what = format!("{}, which the subscription does not want", method.name());
                 (what, "send what the filter of subscriptions/listen names")
             };
-            verdicts.judge(&rule::SUB_02, (!wants(&subscription.filter, method)).then(violation));
-            verdicts.judge(&rule::SUB_07, None);
+            context.judge(&rule::SUB_02, (!wants(&subscription.filter, method)).then(violation));
+            context.kept(&rule::SUB_07);
         }
     }
 
@@ -181,16 +172,16 @@ impl Subscriptions {
         stream: Option<u64>,
         id: &Value,
         result: Result<&Value, &Value>,
-        verdicts: &mut VerdictWriter<'_>,
+        context: &mut Context<'_>,
     ) {
         let Some(subscription) = self.open.get_mut(&(stream, id.to_string())) else { return };
         subscription.has_ended = true;
         let Ok(result) = result else { return };
-        verdicts.judge(&rule::SUB_06, None);
+        context.kept(&rule::SUB_06);
         let label = result.get("_meta").and_then(|meta| meta.get(keys::SUBSCRIPTION_ID));
         let violation =
             || ("the result of subscriptions/listen has not its subscriptionId".to_owned(), LABEL);
-        verdicts.judge(&rule::SUB_04, (label != Some(id)).then(violation));
+        context.judge(&rule::SUB_04, (label != Some(id)).then(violation));
         // It may be under way on a pipe while notifications follow, but not over HTTP.
         if stream.is_none() && self.open.len() > MAX_SUBSCRIPTIONS / 2 {
             self.open.retain(|_, it| !it.has_ended);
@@ -223,7 +214,7 @@ fn wants(filter: &Value, method: NotificationMethod) -> bool {
 }
 
 /// The acknowledgement has the part of the filter that is served.
-fn acknowledges(subscription: &Subscription, params: &Value, verdicts: &mut VerdictWriter<'_>) {
+fn acknowledges(subscription: &Subscription, params: &Value, context: &mut Context<'_>) {
     let served = params.get("notifications");
     let more = |member: &str| {
         let (asked, served) = (subscription.filter.get(member), served.and_then(|served| served.get(member)));
@@ -246,5 +237,5 @@ fn acknowledges(subscription: &Subscription, params: &Value, verdicts: &mut Verd
         None
     };
     let expected = "acknowledge once and first, with the part of the filter that is served";
-    verdicts.judge(&rule::SUB_03, what.map(|what| (what.to_owned(), expected)));
+    context.judge(&rule::SUB_03, what.map(|what| (what.to_owned(), expected)));
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::VerdictWriter;
+use super::Context;
 use super::values::{Violation, text, violation_unless};
 use crate::verdict::Role;
 
@@ -76,7 +76,7 @@ impl Progress {
         now: u64,
         names: Names,
         ending: &'static Rule,
-        verdicts: &mut VerdictWriter<'_>,
+        context: &mut Context<'_>,
     ) {
         let status = text(task, "status").unwrap_or_default();
         let is_known = matches!(status, "working" | "input_required" | "completed" | "failed" | "cancelled");
@@ -84,12 +84,12 @@ impl Progress {
         let is_late = self.ended.is_some_and(|ended| sent > ended);
         let expected = "keep to the statuses of tasks, and keep a final one";
         if !is_known {
-            verdicts.judge(&rule::TSK_12, Some(("a status that does not exist".to_owned(), expected)));
+            context.broken(&rule::TSK_12, "a status that does not exist", expected);
         } else if is_late && status != self.status {
             let what = format!("a task that is {} becomes {status}", self.status);
-            verdicts.judge(ending, Some((what, expected)));
+            context.broken(ending, what, expected);
         } else {
-            verdicts.judge(&rule::TSK_12, None);
+            context.kept(&rule::TSK_12);
         }
         self.note(task, now, names);
     }
@@ -105,14 +105,11 @@ impl Progress {
     }
 
     /// A requestor asks for the task; to ask for one that has ended is no poll. Half of the interval is enough: time passes between sending and receiving.
-    pub(super) fn poll(&mut self, now: u64, verdicts: &mut VerdictWriter<'_>) {
+    pub(super) fn poll(&mut self, now: u64, context: &mut Context<'_>) {
         if let (Some(last), Some(interval), None) = (self.polled, self.interval, self.ended) {
             let is_patient = now.saturating_sub(last).saturating_mul(2) >= interval;
             let what = "tasks/get comes sooner than the poll interval of the task says";
-            verdicts.judge(
-                &rule::TSK_15,
-                violation_unless(is_patient, what, "wait for the poll interval between requests"),
-            );
+            context.require(&rule::TSK_15, is_patient, what, "wait for the poll interval between requests");
         }
         self.polled = Some(now);
     }
@@ -128,23 +125,22 @@ pub(super) fn is_final(status: &str) -> bool {
 }
 
 /// Judges the members that each task has.
-pub(super) fn judge_shape(task: &Value, names: Names, verdicts: &mut VerdictWriter<'_>) {
+pub(super) fn judge_shape(task: &Value, names: Names, context: &mut Context<'_>) {
     let lifetime = task.get(names.lifetime);
     let has_lifetime = lifetime.is_some_and(|it| it.is_null() || it.is_number());
     let has_times = text(task, "createdAt").is_some() && text(task, "lastUpdatedAt").is_some();
     let what =
         if has_times { "a task without its lifetime" } else { "a task without createdAt or lastUpdatedAt" };
     let expected = "send createdAt, lastUpdatedAt and the lifetime, null where it is unlimited";
-    verdicts.judge(&rule::TSK_13, violation_unless(has_times && has_lifetime, what, expected));
+    context.require(&rule::TSK_13, has_times && has_lifetime, what, expected);
 }
 
 /// Judges whether tasks/get says why a task failed.
-pub(super) fn judge_failure(task: &Value, verdicts: &mut VerdictWriter<'_>) {
+pub(super) fn judge_failure(task: &Value, context: &mut Context<'_>) {
     if text(task, "status") == Some("failed") {
         let what = "a failed task without a statusMessage";
         let expected = "say in statusMessage why it failed";
-        verdicts
-            .judge(&rule::TSK_38, violation_unless(text(task, "statusMessage").is_some(), what, expected));
+        context.require(&rule::TSK_38, text(task, "statusMessage").is_some(), what, expected);
     }
 }
 

@@ -7,13 +7,13 @@ use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
 use super::task_record::{Names, Progress, Records, id_violation, is_final, judge_failure, judge_shape};
-use super::values::{fingerprint, items, text, violation_if, violation_unless};
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::{Request, State};
+use super::values::{fingerprint, items, text};
+use super::{Check, Context};
+use crate::auditor::conversation::Request;
 use crate::auditor::message::Message;
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[
+pub(super) static RULES: &[&Rule] = &[
     &rule::TASK_13,
     &rule::TSK_01,
     &rule::TSK_02,
@@ -90,55 +90,44 @@ struct Task {
 }
 
 impl Check for Tasks {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         if message.revision.is_none_or(|revision| revision.rules().tasks != Kind::Experimental) {
             return;
         }
         if let Some((method, params)) = message.request() {
-            self.asked(message, method, params, state, verdicts);
+            self.asked(message, method, params, context);
         } else if let Some(("notifications/tools/list_changed", _)) = message.notification() {
             self.tools.clear();
         } else if let Some(("notifications/tasks/status", params)) = message.notification() {
-            judge_unrelated(params, verdicts);
-            judge_shape(params, NAMES, verdicts);
+            judge_unrelated(params, context);
+            judge_shape(params, NAMES, context);
             if let Some(task) = text(params, "taskId").and_then(|id| self.tasks.get(message.from, id)) {
                 task.progress.note(params, message.at, NAMES);
                 task.progress.told();
             }
         } else if let Some((request, result)) = message.result() {
-            self.answered(message, request, result, state, verdicts);
+            self.answered(message, request, result, context);
         } else if let Some((request, error)) = message.error()
             && request.method == "tasks/cancel"
             && self.ended_before(message.from, request)
         {
             let is_right = error.get("code").and_then(Value::as_i64) == Some(-32602);
             let what = "tasks/cancel of an ended task is refused with another code";
-            verdicts.judge(&rule::TSK_27, violation_unless(is_right, what, "refuse it with -32602"));
+            context.require(&rule::TSK_27, is_right, what, "refuse it with -32602");
         }
     }
 }
 
 impl Tasks {
-    fn asked(
-        &mut self,
-        message: &Message<'_>,
-        method: &str,
-        params: &Value,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn asked(&mut self, message: &Message<'_>, method: &str, params: &Value, context: &mut Context<'_>) {
         if let Some(names) = request_type(method) {
-            self.asked_for_work(message, params, names, state, verdicts);
+            self.asked_for_work(message, params, names, context);
         }
         if method.starts_with("tasks/") {
-            judge_unrelated(params, verdicts);
+            judge_unrelated(params, context);
         }
         if matches!(method, "sampling/createMessage" | "elicitation/create") {
-            judge_side_request(message, params, state, verdicts);
+            judge_side_request(message, params, context);
         }
         let Some(task) = text(params, "taskId").and_then(|id| self.tasks.get(message.from.peer(), id)) else {
             return;
@@ -146,21 +135,20 @@ impl Tasks {
         let needs_input = task.progress.status == "input_required";
         match method {
             "tasks/get" => {
-                task.progress.poll(message.at, verdicts);
+                task.progress.poll(message.at, context);
                 if needs_input && !task.result_wanted {
                     task.input_polls = task.input_polls.saturating_add(1);
                     if task.input_polls == INPUT_POLLS {
-                        let what =
-                            "a task that requires input is polled, and its result not asked for".to_owned();
+                        let what = "a task that requires input is polled, and its result not asked for";
                         let expected = "send tasks/result, on which the requests for input come";
-                        verdicts.judge(&rule::TSK_20, Some((what, expected)));
+                        context.broken(&rule::TSK_20, what, expected);
                     }
                 }
             }
             "tasks/result" => {
                 task.result_wanted = true;
                 if needs_input {
-                    verdicts.judge(&rule::TSK_20, None);
+                    context.kept(&rule::TSK_20);
                 }
             }
             _ => task.progress.told(),
@@ -173,26 +161,25 @@ impl Tasks {
         message: &Message<'_>,
         params: &Value,
         names: &[&str],
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
+        context: &mut Context<'_>,
     ) {
         let is_task = params.get("task").is_some();
-        let Some(declared) = state.facts(message.from.peer()).declares(names) else { return };
+        let Some(declared) = context.state.facts(message.from.peer()).declares(names) else { return };
         if is_task {
             let what = "task for a request whose type the receiver does not list in tasks.requests";
             let expected = "send task for the types that the receiver lists";
-            verdicts.judge(&rule::TSK_02, violation_unless(declared, what, expected));
+            context.require(&rule::TSK_02, declared, what, expected);
         }
         let Some(support) = text(params, "name").and_then(|name| self.tools.get(name)) else { return };
         if declared && message.from == Role::Client {
             let is_allowed = !is_task || *support != Support::Forbidden;
             let what = "a tool that forbids tasks, or does not say, is called as a task";
             let expected = "leave task out unless taskSupport is optional or required";
-            verdicts.judge(&rule::TSK_03, violation_unless(is_allowed, what, expected));
+            context.require(&rule::TSK_03, is_allowed, what, expected);
             if *support == Support::Required {
                 let what = "a tool that requires a task is called without one";
                 let expected = "send task where taskSupport is required";
-                verdicts.judge(&rule::TSK_04, violation_unless(is_task, what, expected));
+                context.require(&rule::TSK_04, is_task, what, expected);
             }
         }
     }
@@ -202,28 +189,24 @@ impl Tasks {
         message: &Message<'_>,
         request: &Request,
         result: &Value,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
+        context: &mut Context<'_>,
     ) {
         match &*request.method {
             "tools/list" => self.listed_tools(result),
-            "tasks/get" => self.got(message, request, result, state, verdicts),
-            "tasks/result" => self.ended(message, request, result, verdicts),
-            "tasks/cancel" => self.cancelled(message, request, result, verdicts),
-            "tasks/list" => self.listed(message, request, result, verdicts),
+            "tasks/get" => self.got(message, request, result, context),
+            "tasks/result" => self.ended(message, request, result, context),
+            "tasks/cancel" => self.cancelled(message, request, result, context),
+            "tasks/list" => self.listed(message, request, result, context),
             method => {
                 if request_type(method).is_some() {
-                    self.worked(message, request, result, state, verdicts);
+                    self.worked(message, request, result, context);
                 }
                 if let Some(wanted) = related(&request.params)
                     && result.get("task").is_none()
                 {
                     let what = "a response that does not name the task that its request names";
                     let expected = "repeat the related-task of the request in _meta of the result";
-                    verdicts.judge(
-                        &rule::TSK_22,
-                        violation_unless(related(result) == Some(wanted), what, expected),
-                    );
+                    context.require(&rule::TSK_22, related(result) == Some(wanted), what, expected);
                 }
             }
         }
@@ -252,25 +235,27 @@ impl Tasks {
         message: &Message<'_>,
         request: &Request,
         result: &Value,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
+        context: &mut Context<'_>,
     ) {
         let task = result.get("task").filter(|task| task.get("taskId").is_some());
         let is_flat = text(result, "resultType") == Some("task") || result.get("taskId").is_some();
-        if message.from == Role::Server && state.client.declares(&EXTENSION) == Some(true) && task.is_none() {
+        if message.from == Role::Server
+            && context.state.client.declares(&EXTENSION) == Some(true)
+            && task.is_none()
+        {
             let what = "a task of the extension, which means nothing in this revision";
             let expected = "create tasks where the request has task, or answer with the result";
-            verdicts.judge(&rule::TSK_62, violation_if(is_flat, what, expected));
+            context.require(&rule::TSK_62, !is_flat, what, expected);
         }
         let declared =
-            request_type(&request.method).and_then(|names| state.facts(message.from).declares(names));
+            request_type(&request.method).and_then(|names| context.state.facts(message.from).declares(names));
         let wanted = request.params.get("task").is_some();
         match task {
             Some(_) if !wanted => {
-                let what = "a request without task becomes a task".to_owned();
-                verdicts.judge(&rule::TSK_01, Some((what, "create tasks for requests that have task")));
+                let what = "a request without task becomes a task";
+                context.broken(&rule::TSK_01, what, "create tasks for requests that have task");
             }
-            Some(task) => self.created(message, request, task, declared, verdicts),
+            Some(task) => self.created(message, request, task, declared, context),
             None if wanted && declared == Some(true) && !is_flat => {
                 let support = text(&request.params, "name").and_then(|name| self.tools.get(name));
                 let is_certain = match message.from {
@@ -278,8 +263,8 @@ impl Tasks {
                     Role::Server => matches!(support, Some(Support::Optional | Support::Required)),
                 };
                 if is_certain {
-                    let what = "a request with task is answered with the result of its work".to_owned();
-                    verdicts.judge(&rule::TSK_09, Some((what, "answer with the task, and keep the result")));
+                    let what = "a request with task is answered with the result of its work";
+                    context.broken(&rule::TSK_09, what, "answer with the task, and keep the result");
                 }
             }
             None => {}
@@ -292,42 +277,35 @@ impl Tasks {
         request: &Request,
         task: &Value,
         declared: Option<bool>,
-        verdicts: &mut VerdictWriter<'_>,
+        context: &mut Context<'_>,
     ) {
         if declared == Some(true) {
-            verdicts.judge(&rule::TSK_01, None);
+            context.kept(&rule::TSK_01);
         }
-        verdicts.judge(&rule::TSK_09, None);
+        context.kept(&rule::TSK_09);
         let id = text(task, "taskId");
         let is_known = id.is_some_and(|id| self.tasks.get(message.from, id).is_some());
-        verdicts.judge(&rule::TSK_10, id_violation(task, is_known));
+        context.judge(&rule::TSK_10, id_violation(task, is_known));
         let is_working = text(task, "status") == Some("working");
         let what = "a new task that is not working";
-        verdicts.judge(&rule::TSK_11, violation_unless(is_working, what, "begin with the status working"));
-        judge_shape(task, NAMES, verdicts);
+        context.require(&rule::TSK_11, is_working, what, "begin with the status working");
+        judge_shape(task, NAMES, context);
         if let Some(record) = id.and_then(|id| self.tasks.seen(message.from, id)) {
             *record = Task { method: Some(request.method.clone()), ..Task::default() };
             record.progress.note(task, message.at, NAMES);
         }
     }
 
-    fn got(
-        &mut self,
-        message: &Message<'_>,
-        request: &Request,
-        result: &Value,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
-        judge_unrelated(result, verdicts);
-        judge_shape(result, NAMES, verdicts);
-        judge_failure(result, verdicts);
-        let stream = state.stream(message.stream).filter(|_| state.has_streams());
+    fn got(&mut self, message: &Message<'_>, request: &Request, result: &Value, context: &mut Context<'_>) {
+        judge_unrelated(result, context);
+        judge_shape(result, NAMES, context);
+        judge_failure(result, context);
+        let stream = context.state.stream(message.stream).filter(|_| context.state.has_streams());
         if let Some(stream) = stream.filter(|stream| stream.status.is_some()) {
             let mut types = stream.response_headers.iter().filter(|(name, _)| name == "content-type");
             let is_stream = types.any(|(_, value)| value.starts_with("text/event-stream"));
             let what = "tasks/get is answered on an SSE stream";
-            verdicts.judge(&rule::TSK_25, violation_if(is_stream, what, "answer it with JSON"));
+            context.require(&rule::TSK_25, !is_stream, what, "answer it with JSON");
         }
         let Some(task) = text(&request.params, "taskId").and_then(|id| self.tasks.seen(message.from, id))
         else {
@@ -336,36 +314,29 @@ impl Tasks {
         let status = text(result, "status").unwrap_or_default();
         match task.outcome {
             Some((_, at)) if request.at > at && !is_final(status) => {
-                let what = "tasks/result was answered before the task ended".to_owned();
-                verdicts.judge(&rule::TSK_17, Some((what, "answer tasks/result once the task has ended")));
+                let what = "tasks/result was answered before the task ended";
+                context.broken(&rule::TSK_17, what, "answer tasks/result once the task has ended");
             }
-            Some((_, at)) if request.at > at => verdicts.judge(&rule::TSK_17, None),
+            Some((_, at)) if request.at > at => context.kept(&rule::TSK_17),
             _ => {}
         }
         if task.outcome.is_none() || is_final(status) {
             let ending = if task.cancelled { &rule::TSK_28 } else { &rule::TSK_12 };
-            task.progress.observe(result, request.at, message.at, NAMES, ending, verdicts);
+            task.progress.observe(result, request.at, message.at, NAMES, ending, context);
         }
-        task.judge_error(verdicts);
+        task.judge_error(context);
         if task.unlisted.take().is_some_and(|at| request.at > at) {
-            let what = "tasks/get finds a task that tasks/list does not have".to_owned();
-            verdicts.judge(&rule::TSK_32, Some((what, "list every task of the requestor")));
+            let what = "tasks/get finds a task that tasks/list does not have";
+            context.broken(&rule::TSK_32, what, "list every task of the requestor");
         }
         task.found.get_or_insert(message.at);
     }
 
-    fn ended(
-        &mut self,
-        message: &Message<'_>,
-        request: &Request,
-        result: &Value,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn ended(&mut self, message: &Message<'_>, request: &Request, result: &Value, context: &mut Context<'_>) {
         let id = text(&request.params, "taskId");
         let what = "the result of tasks/result does not name its task in _meta";
         let expected = "add related-task with the taskId to _meta of the result";
-        verdicts
-            .judge(&rule::TSK_19, violation_unless(id.is_some() && related(result) == id, what, expected));
+        context.require(&rule::TSK_19, id.is_some() && related(result) == id, what, expected);
         let Some(task) = id.and_then(|id| self.tasks.seen(message.from, id)) else { return };
         let mut plain = result.clone();
         if let Value::Object(members) = &mut plain {
@@ -381,10 +352,10 @@ impl Tasks {
             _ => None,
         };
         let expected = "return exactly what the request would have returned";
-        verdicts.judge(&rule::TSK_18, violation.map(|what| (what.to_owned(), expected)));
+        context.judge(&rule::TSK_18, violation.map(|what| (what.to_owned(), expected)));
         task.outcome = Some((outcome, message.at));
         task.is_error = is_tool && plain.get("isError").and_then(Value::as_bool) == Some(true);
-        task.judge_error(verdicts);
+        task.judge_error(context);
     }
 
     fn cancelled(
@@ -392,19 +363,18 @@ impl Tasks {
         message: &Message<'_>,
         request: &Request,
         result: &Value,
-        verdicts: &mut VerdictWriter<'_>,
+        context: &mut Context<'_>,
     ) {
-        judge_unrelated(result, verdicts);
+        judge_unrelated(result, context);
         if self.ended_before(message.from, request) {
-            let what = "tasks/cancel of an ended task is answered with a result".to_owned();
-            verdicts.judge(&rule::TSK_27, Some((what, "refuse it with -32602")));
+            let what = "tasks/cancel of an ended task is answered with a result";
+            context.broken(&rule::TSK_27, what, "refuse it with -32602");
             return;
         }
-        judge_shape(result, NAMES, verdicts);
+        judge_shape(result, NAMES, context);
         let is_cancelled = text(result, "status") == Some("cancelled");
         let what = "tasks/cancel is answered with a task that is not cancelled";
-        verdicts
-            .judge(&rule::TSK_28, violation_unless(is_cancelled, what, "cancel the task before answering"));
+        context.require(&rule::TSK_28, is_cancelled, what, "cancel the task before answering");
         if let Some(task) = text(&request.params, "taskId").and_then(|id| self.tasks.seen(message.from, id)) {
             task.cancelled = is_cancelled;
             task.progress.note(result, message.at, NAMES);
@@ -416,16 +386,16 @@ impl Tasks {
         message: &Message<'_>,
         request: &Request,
         result: &Value,
-        verdicts: &mut VerdictWriter<'_>,
+        context: &mut Context<'_>,
     ) {
-        judge_unrelated(result, verdicts);
+        judge_unrelated(result, context);
         let next = result.get("nextCursor");
         let what = "nextCursor of tasks/list is no string";
         let expected = "leave nextCursor out on the last page";
-        verdicts.judge(&rule::TSK_31, violation_unless(next.is_none_or(Value::is_string), what, expected));
+        context.require(&rule::TSK_31, next.is_none_or(Value::is_string), what, expected);
         let listed = items(result, "tasks");
         for task in listed {
-            judge_shape(task, NAMES, verdicts);
+            judge_shape(task, NAMES, context);
         }
         if next.is_some() || text(&request.params, "cursor").is_some() {
             return;
@@ -433,7 +403,7 @@ impl Tasks {
         for (id, task) in self.tasks.of(message.from) {
             if task.found.is_some_and(|found| request.at > found) {
                 if listed.iter().any(|it| text(it, "taskId") == Some(id)) {
-                    verdicts.judge(&rule::TSK_32, None);
+                    context.kept(&rule::TSK_32);
                 } else {
                     // It may have expired; that tasks/get still finds it would say otherwise.
                     task.unlisted = Some(message.at);
@@ -451,11 +421,11 @@ impl Tasks {
 
 impl Task {
     /// A result with isError fails a task.
-    fn judge_error(&self, verdicts: &mut VerdictWriter<'_>) {
+    fn judge_error(&self, context: &mut Context<'_>) {
         if self.is_error && self.progress.ended.is_some() {
             let what = "a task whose result has isError is completed";
             let is_failed = self.progress.status != "completed";
-            verdicts.judge(&rule::TASK_13, violation_unless(is_failed, what, "let such a task be failed"));
+            context.require(&rule::TASK_13, is_failed, what, "let such a task be failed");
         }
     }
 }
@@ -476,25 +446,20 @@ fn related(value: &Value) -> Option<&str> {
 }
 
 /// Judges a message that names its task by its parameters.
-fn judge_unrelated(value: &Value, verdicts: &mut VerdictWriter<'_>) {
+fn judge_unrelated(value: &Value, context: &mut Context<'_>) {
     let is_named = value.get("_meta").is_some_and(|meta| meta.get(RELATED).is_some());
     let what = "related-task on a message that names its task already";
-    verdicts.judge(&rule::TSK_23, violation_if(is_named, what, "leave related-task out here"));
+    context.require(&rule::TSK_23, !is_named, what, "leave related-task out here");
 }
 
 /// A request on the stream of tasks/result is caused by that task.
-fn judge_side_request(
-    message: &Message<'_>,
-    params: &Value,
-    state: &State,
-    verdicts: &mut VerdictWriter<'_>,
-) {
-    let mut waiting = state.unanswered(message.from.peer()).map(|(_, request)| request);
+fn judge_side_request(message: &Message<'_>, params: &Value, context: &mut Context<'_>) {
+    let mut waiting = context.state.unanswered(message.from.peer()).map(|(_, request)| request);
     let carrier = waiting.find(|request| {
-        state.has_streams() && request.stream == message.stream && request.method == "tasks/result"
+        context.state.has_streams() && request.stream == message.stream && request.method == "tasks/result"
     });
     let Some(id) = carrier.and_then(|request| text(&request.params, "taskId")) else { return };
     let what = "a request on the stream of tasks/result that does not name the task";
     let expected = "add related-task with the taskId to _meta of the request";
-    verdicts.judge(&rule::TSK_21, violation_unless(related(params) == Some(id), what, expected));
+    context.require(&rule::TSK_21, related(params) == Some(id), what, expected);
 }

@@ -10,12 +10,12 @@ use super::task_record::{Names, Progress, Records, id_violation, judge_failure, 
 use super::values::{
     Violation, fingerprint, items, request_capabilities, result_type, text, violation_unless,
 };
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::{Request, State, declares};
+use super::{Check, Context};
+use crate::auditor::conversation::{Request, declares};
 use crate::auditor::message::Message;
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[
+pub(super) static RULES: &[&Rule] = &[
     &rule::TSK_39,
     &rule::TSK_43,
     &rule::TSK_44,
@@ -62,65 +62,48 @@ struct Task {
 }
 
 impl Check for TasksExtension {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         if message.revision.is_none_or(|revision| revision.rules().tasks != Kind::Extension) {
             return;
         }
         if let Some((method, params)) = message.request() {
-            self.asked(message, method, params, state, verdicts);
+            self.asked(message, method, params, context);
         } else if let Some((method, params)) = message.notification() {
-            self.notified(message, method, params, verdicts);
+            self.notified(message, method, params, context);
         } else if let Some((request, result)) = message.result() {
-            self.answered(message, request, result, verdicts);
+            self.answered(message, request, result, context);
         } else if let Some((request, error)) = message.error() {
-            self.refused(message, request, error.get("code").and_then(Value::as_i64), verdicts);
+            self.refused(message, request, error.get("code").and_then(Value::as_i64), context);
         }
     }
 }
 
 impl TasksExtension {
-    fn asked(
-        &mut self,
-        message: &Message<'_>,
-        method: &str,
-        params: &Value,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn asked(&mut self, message: &Message<'_>, method: &str, params: &Value, context: &mut Context<'_>) {
         if !is_about_task(method) {
             return;
         }
         let id = text(params, "taskId").unwrap_or_default();
-        if let Some(stream) = state.stream(message.stream).filter(|_| state.has_streams()) {
+        if let Some(stream) = context.state.stream(message.stream).filter(|_| context.state.has_streams()) {
             let name =
                 stream.headers.iter().find(|(name, _)| name == "mcp-name").map(|(_, value)| value.trim());
             // An encoded value is another rule's matter.
             let is_named = name.is_some_and(|name| name == id || name.starts_with("=?"));
             let what = "a request for a task whose Mcp-Name is not the taskId";
-            verdicts.judge(&rule::TSK_55, violation_unless(is_named, what, "send the taskId as Mcp-Name"));
+            context.require(&rule::TSK_55, is_named, what, "send the taskId as Mcp-Name");
         }
         let Some(task) = self.tasks.get(Role::Server, id) else { return };
         match method {
-            "tasks/get" => task.progress.poll(message.at, verdicts),
+            "tasks/get" => task.progress.poll(message.at, context),
             "tasks/update" => {
                 task.progress.told();
-                task.judge_update(params, verdicts);
+                task.judge_update(params, context);
             }
             _ => task.progress.told(),
         }
     }
 
-    fn notified(
-        &mut self,
-        message: &Message<'_>,
-        method: &str,
-        params: &Value,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn notified(&mut self, message: &Message<'_>, method: &str, params: &Value, context: &mut Context<'_>) {
         match method {
             "notifications/subscriptions/acknowledged" => {
                 let listened = self.listened.get_or_insert_default();
@@ -141,11 +124,11 @@ impl TasksExtension {
                     "notifications/tasks of a task that no subscription has",
                     "notify of tasks whose ids were acknowledged",
                 );
-                verdicts.judge(&rule::TSK_56, violation.or_else(|| payload_violation(params)));
+                context.judge(&rule::TSK_56, violation.or_else(|| payload_violation(params)));
                 if let Some(task) = self.tasks.get(message.from, id) {
                     task.progress.note(params, message.at, NAMES);
                     task.progress.told();
-                    task.note_keys(params, verdicts);
+                    task.note_keys(params, context);
                 }
             }
             _ => {}
@@ -157,68 +140,57 @@ impl TasksExtension {
         message: &Message<'_>,
         request: &Request,
         result: &Value,
-        verdicts: &mut VerdictWriter<'_>,
+        context: &mut Context<'_>,
     ) {
         let method = &*request.method;
         let is_task = result_type(result) == "task";
         if is_about_task(method) {
             if is_undeclared(request) {
                 let what = format!("{method} that does not declare the extension is answered");
-                verdicts.judge(&rule::TSK_54, Some((what, "refuse it with -32021")));
+                context.broken(&rule::TSK_54, what, "refuse it with -32021");
             }
             let what = "a result about a task that is not complete";
             let expected = "set resultType to complete; task is for the result that creates one";
-            verdicts
-                .judge(&rule::TSK_43, violation_unless(result_type(result) == "complete", what, expected));
+            context.require(&rule::TSK_43, result_type(result) == "complete", what, expected);
         } else if is_task && method != "tools/call" {
             let what = format!("{method} is answered with a task");
-            verdicts.judge(&rule::TSK_43, Some((what, "create tasks for tools/call alone")));
+            context.broken(&rule::TSK_43, what, "create tasks for tools/call alone");
         }
         match method {
-            "tools/call" if is_task => self.created(message, request, result, verdicts),
-            "tasks/get" => self.got(message, request, result, verdicts),
+            "tools/call" if is_task => self.created(message, request, result, context),
+            "tasks/get" => self.got(message, request, result, context),
             "tasks/update" | "tasks/cancel" => {
                 let members = result.as_object().into_iter().flat_map(|it| it.keys());
                 let is_empty = members.into_iter().all(|name| matches!(&**name, "resultType" | "_meta"));
                 let what = format!("{method} is answered with more than an acknowledgement");
-                verdicts
-                    .judge(&rule::TSK_51, violation_unless(is_empty, &what, "answer with an empty result"));
+                context.require(&rule::TSK_51, is_empty, &what, "answer with an empty result");
                 self.acknowledged(request);
             }
             "tasks/result" => {
-                let what = "tasks/result, which the extension does not have, is answered".to_owned();
-                verdicts.judge(&rule::TSK_61, Some((what, "refuse it with -32601")));
+                let what = "tasks/result, which the extension does not have, is answered";
+                context.broken(&rule::TSK_61, what, "refuse it with -32601");
             }
             "server/discover" => {
                 let capabilities = result.get("capabilities").unwrap_or(&Value::Null);
                 if declares(capabilities, &EXTENSION) || declares(capabilities, &["tasks"]) {
                     let what = "the tasks capability of an older revision is declared";
                     let expected = "declare the extension and no tasks capability";
-                    verdicts.judge(
-                        &rule::TSK_61,
-                        violation_unless(!declares(capabilities, &["tasks"]), what, expected),
-                    );
+                    context.require(&rule::TSK_61, !declares(capabilities, &["tasks"]), what, expected);
                 }
             }
             _ => {}
         }
     }
 
-    fn created(
-        &mut self,
-        message: &Message<'_>,
-        request: &Request,
-        task: &Value,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn created(&mut self, message: &Message<'_>, request: &Request, task: &Value, context: &mut Context<'_>) {
         let what = "a task for a request that does not declare the extension";
         let expected = "answer with the result, or refuse the request with -32021";
-        verdicts.judge(&rule::TSK_39, violation_unless(!is_undeclared(request), what, expected));
-        verdicts.judge(&rule::TSK_43, None);
+        context.require(&rule::TSK_39, !is_undeclared(request), what, expected);
+        context.kept(&rule::TSK_43);
         let id = text(task, "taskId");
         let is_known = id.is_some_and(|id| self.tasks.get(message.from, id).is_some());
-        verdicts.judge(&rule::TSK_10, id_violation(task, is_known));
-        judge_shape(task, NAMES, verdicts);
+        context.judge(&rule::TSK_10, id_violation(task, is_known));
+        judge_shape(task, NAMES, context);
         if let Some(record) = id.and_then(|id| self.tasks.seen(message.from, id)) {
             let lifetime = task.get("ttlMs").and_then(Value::as_u64);
             *record = Task { created: Some((message.at, lifetime)), ..Task::default() };
@@ -226,27 +198,21 @@ impl TasksExtension {
         }
     }
 
-    fn got(
-        &mut self,
-        message: &Message<'_>,
-        request: &Request,
-        task: &Value,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
-        judge_shape(task, NAMES, verdicts);
-        judge_failure(task, verdicts);
+    fn got(&mut self, message: &Message<'_>, request: &Request, task: &Value, context: &mut Context<'_>) {
+        judge_shape(task, NAMES, context);
+        judge_failure(task, context);
         let has_error = task.get("error").is_some_and(Value::is_object);
         if text(task, "status") == Some("failed") && !has_error && task.get("result").is_some() {
-            let what = "a task with a result is failed".to_owned();
+            let what = "a task with a result is failed";
             let expected = "let it be completed, also where the result has isError";
-            verdicts.judge(&rule::TSK_47, Some((what, expected)));
+            context.broken(&rule::TSK_47, what, expected);
         } else {
             let violation = payload_violation(task);
             if violation.is_none() && task.get("result").is_some_and(|result| result.get("isError").is_some())
             {
-                verdicts.judge(&rule::TSK_47, None);
+                context.kept(&rule::TSK_47);
             }
-            verdicts.judge(&rule::TSK_46, violation);
+            context.judge(&rule::TSK_46, violation);
         }
         let Some(record) = text(&request.params, "taskId").and_then(|id| self.tasks.seen(message.from, id))
         else {
@@ -254,10 +220,10 @@ impl TasksExtension {
         };
         record.found = true;
         if record.created.is_some() {
-            verdicts.judge(&rule::TSK_44, None);
+            context.kept(&rule::TSK_44);
         }
-        record.progress.observe(task, request.at, message.at, NAMES, &rule::TSK_12, verdicts);
-        record.note_keys(task, verdicts);
+        record.progress.observe(task, request.at, message.at, NAMES, &rule::TSK_12, context);
+        record.note_keys(task, context);
     }
 
     fn acknowledged(&mut self, request: &Request) {
@@ -275,22 +241,22 @@ impl TasksExtension {
         message: &Message<'_>,
         request: &Request,
         code: Option<i64>,
-        verdicts: &mut VerdictWriter<'_>,
+        context: &mut Context<'_>,
     ) {
         let method = &*request.method;
         match code {
             Some(-32021) if is_about_task(method) && is_undeclared(request) => {
-                verdicts.judge(&rule::TSK_54, None);
+                context.kept(&rule::TSK_54);
             }
-            Some(-32601) if method == "tasks/result" => verdicts.judge(&rule::TSK_61, None),
+            Some(-32601) if method == "tasks/result" => context.kept(&rule::TSK_61),
             Some(-32602) if method == "tasks/get" && !is_undeclared(request) => {
                 let task = text(&request.params, "taskId").and_then(|id| self.tasks.get(message.from, id));
                 let Some((at, lifetime)) = task.and_then(|task| task.created.filter(|_| !task.found)) else {
                     return;
                 };
                 if lifetime.is_none_or(|lifetime| message.at < at.saturating_add(lifetime)) {
-                    let what = "tasks/get does not find a task that was just created".to_owned();
-                    verdicts.judge(&rule::TSK_44, Some((what, "store a task before its id is sent")));
+                    let what = "tasks/get does not find a task that was just created";
+                    context.broken(&rule::TSK_44, what, "store a task before its id is sent");
                 }
             }
             _ => {}
@@ -300,7 +266,7 @@ impl TasksExtension {
 
 impl Task {
     /// Each key stands for the same request whenever it is shown.
-    fn note_keys(&mut self, task: &Value, verdicts: &mut VerdictWriter<'_>) {
+    fn note_keys(&mut self, task: &Value, context: &mut Context<'_>) {
         let Some(Value::Object(requests)) = task.get("inputRequests") else { return };
         let mut is_same = true;
         for (key, request) in requests {
@@ -314,13 +280,10 @@ impl Task {
             }
         }
         let what = "a key of inputRequests stands for another request than before";
-        verdicts.judge(
-            &rule::TSK_48,
-            violation_unless(is_same, what, "use a new key for each request of a task"),
-        );
+        context.require(&rule::TSK_48, is_same, what, "use a new key for each request of a task");
     }
 
-    fn judge_update(&self, params: &Value, verdicts: &mut VerdictWriter<'_>) {
+    fn judge_update(&self, params: &Value, context: &mut Context<'_>) {
         let Some(Value::Object(responses)) = params.get("inputResponses") else { return };
         let is_complete = self.keys.len() < MAX_KEYS;
         // What the task wanted before the recording is not known.
@@ -337,13 +300,10 @@ impl Task {
             Some("a key of inputResponses that the task does not have")
         };
         let expected = "answer open keys with the results of their methods";
-        verdicts.judge(&rule::TSK_50, what.map(|what| (what.to_owned(), expected)));
+        context.judge(&rule::TSK_50, what.map(|what| (what.to_owned(), expected)));
         let is_twice = responses.keys().any(|key| self.answered.contains(key));
         let what = "an input request that was answered is answered again";
-        verdicts.judge(
-            &rule::TSK_49,
-            violation_unless(!is_twice, what, "answer each key once, however often it is shown"),
-        );
+        context.require(&rule::TSK_49, !is_twice, what, "answer each key once, however often it is shown");
     }
 }
 

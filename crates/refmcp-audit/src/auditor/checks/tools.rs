@@ -7,13 +7,13 @@ use refmcp_proto::rule::{self, Rule};
 use refmcp_proto::schema::{SchemaError, SchemaValidator};
 use serde_json::Value;
 
-use super::values::{block_violation, is_same, items, result_type, rules_of, text, violation_unless};
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::{Request, State};
+use super::values::{block_violation, is_same, items, result_type, rules_of, text};
+use super::{Check, Context};
+use crate::auditor::conversation::Request;
 use crate::auditor::message::Message;
 use crate::verdict::Role;
 
-static RULES: &[&Rule] = &[
+pub(super) static RULES: &[&Rule] = &[
     &rule::TOOL_01,
     &rule::TOOL_02,
     &rule::TOOL_03,
@@ -56,19 +56,15 @@ enum Output {
 }
 
 impl Check for Tools {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, state: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         if let Some(("notifications/tools/list_changed", _)) = message.notification() {
             if message.from == Role::Server {
                 // What was listed may be different now.
                 *self = Self::default();
-                if let Some(declared) = state.server.declares(&["tools", "listChanged"]) {
+                if let Some(declared) = context.state.server.declares(&["tools", "listChanged"]) {
                     let what = "notifications/tools/list_changed of a server that does not declare it";
                     let expected = "declare tools.listChanged, or do not announce changes";
-                    verdicts.judge(&rule::TOOL_02, violation_unless(declared, what, expected));
+                    context.require(&rule::TOOL_02, declared, what, expected);
                 }
             }
             return;
@@ -80,23 +76,23 @@ impl Check for Tools {
         if !matches!(&*request.method, "tools/list" | "tools/call") {
             return;
         }
-        if let Some(declared) = state.server.declares(&["tools"]) {
+        if let Some(declared) = context.state.server.declares(&["tools"]) {
             let what = "tools are listed or called at a server that does not declare them, and that answers";
-            verdicts.judge(&rule::TOOL_01, violation_unless(declared, what, "declare the tools capability"));
+            context.require(&rule::TOOL_01, declared, what, "declare the tools capability");
         }
         if request.method == "tools/list" {
-            self.listed(request, result, verdicts);
+            self.listed(request, result, context);
         } else if let Some(rules) = rules_of(request) {
-            self.called(request, result, rules, state, verdicts);
+            self.called(request, result, rules, context);
         }
     }
 }
 
 impl Tools {
-    fn listed(&mut self, request: &Request, result: &Value, verdicts: &mut VerdictWriter<'_>) {
+    fn listed(&mut self, request: &Request, result: &Value, context: &mut Context<'_>) {
         let tools = items(result, "tools");
         for tool in tools {
-            check_tool(tool, verdicts);
+            check_tool(tool, context);
             self.remember_output(tool);
         }
         // The pages before are not known where the reading began before the recording.
@@ -110,8 +106,8 @@ impl Tools {
         let mut seen = HashSet::new();
         let is_twice = names.iter().enumerate().any(|(at, name)| !seen.insert(name) && at >= before);
         if is_twice {
-            let what = "two tools of one list have the same name".to_owned();
-            verdicts.judge(&rule::TOOL_04, Some((what, "give each tool a name of its own")));
+            let what = "two tools of one list have the same name";
+            context.broken(&rule::TOOL_04, what, "give each tool a name of its own");
         }
         if names.iter().map(String::len).sum::<usize>() > MAX_NAMES {
             return;
@@ -121,12 +117,12 @@ impl Tools {
                 self.readings.insert(next.to_owned(), names);
             }
             Some(_) => {}
-            None => self.finish_list(names, verdicts),
+            None => self.finish_list(names, context),
         }
     }
 
     /// Compares the order with that of the list before, where both have the same tools.
-    fn finish_list(&mut self, names: Vec<String>, verdicts: &mut VerdictWriter<'_>) {
+    fn finish_list(&mut self, names: Vec<String>, context: &mut Context<'_>) {
         if let Some(last) = self.last.replace(names)
             && let Some(names) = &self.last
             && last.len() > 1
@@ -135,7 +131,7 @@ impl Tools {
             if set(&last) == set(names) {
                 let what = "the same tools are listed in another order than before";
                 let expected = "list tools in the same order each time";
-                verdicts.judge(&rule::TOOL_03, violation_unless(last == *names, what, expected));
+                context.require(&rule::TOOL_03, last == *names, what, expected);
             }
         }
     }
@@ -150,39 +146,29 @@ impl Tools {
         }
     }
 
-    fn called(
-        &mut self,
-        request: &Request,
-        result: &Value,
-        rules: &Rules,
-        state: &State,
-        verdicts: &mut VerdictWriter<'_>,
-    ) {
+    fn called(&mut self, request: &Request, result: &Value, rules: &Rules, context: &mut Context<'_>) {
         let is_task = request.params.get("task").is_some() && result.get("task").is_some();
         if is_task || result_type(result) != "complete" {
             return;
         }
         let structured = result.get("structuredContent");
-        check_content(result, structured.is_some(), rules, state, verdicts);
+        check_content(result, structured.is_some(), rules, context);
         if result.get("isError").and_then(Value::as_bool) == Some(true) {
             return;
         }
         if let Some(structured) = structured {
             if rules.structured_output == StructuredOutput::Object {
                 let what = "structuredContent is no object";
-                verdicts.judge(
-                    &rule::T_28,
-                    violation_unless(structured.is_object(), what, "wrap the value in an object"),
-                );
+                context.require(&rule::T_28, structured.is_object(), what, "wrap the value in an object");
             }
             let what = "structuredContent is not repeated as text";
             let expected = "add a text block with the same value as JSON";
-            verdicts.judge(&rule::TOOL_07, violation_unless(is_repeated(structured, result), what, expected));
+            context.require(&rule::TOOL_07, is_repeated(structured, result), what, expected);
         }
         let name = text(&request.params, "name").unwrap_or_default();
         if let Some(violation) = self.outputs.get_mut(name).and_then(|output| output.check(structured)) {
             let expected = "return what outputSchema describes, or correct outputSchema";
-            verdicts.judge(&rule::TOOL_06, violation.map(|what| (what.to_owned(), expected)));
+            context.judge(&rule::TOOL_06, violation.map(|what| (what.to_owned(), expected)));
         }
     }
 }
@@ -205,40 +191,34 @@ impl Output {
     }
 }
 
-fn check_tool(tool: &Value, verdicts: &mut VerdictWriter<'_>) {
+fn check_tool(tool: &Value, context: &mut Context<'_>) {
     let name = text(tool, "name").unwrap_or_default();
     let is_name = (1..=128).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
     let what = "a tool whose name has other characters or another length than names have";
     let expected = "name tools with 1 to 128 letters, digits, underscores, hyphens and dots";
-    verdicts.judge(&rule::TOOL_04, violation_unless(is_name, what, expected));
+    context.require(&rule::TOOL_04, is_name, what, expected);
     let is_object = tool.get("inputSchema").is_some_and(|schema| text(schema, "type") == Some("object"));
     let what = "a tool whose inputSchema is no schema of type object";
     let expected = "set type to object in inputSchema, also for tools without arguments";
-    verdicts.judge(&rule::TOOL_05, violation_unless(is_object, what, expected));
+    context.require(&rule::TOOL_05, is_object, what, expected);
 }
 
-fn check_content(
-    result: &Value,
-    is_structured: bool,
-    rules: &Rules,
-    state: &State,
-    verdicts: &mut VerdictWriter<'_>,
-) {
+fn check_content(result: &Value, is_structured: bool, rules: &Rules, context: &mut Context<'_>) {
     let Some(content) = result.get("content").and_then(Value::as_array) else {
         // Structured content without text breaks the rule that it is repeated.
         if !is_structured {
-            let what = "a tool's result without content".to_owned();
-            verdicts.judge(&rule::TOOL_16, Some((what, "send content, an empty list where there is none")));
+            let what = "a tool's result without content";
+            context.broken(&rule::TOOL_16, what, "send content, an empty list where there is none");
         }
         return;
     };
     let violation = content.iter().find_map(|block| block_violation(block, rules));
-    verdicts.judge(&rule::TOOL_16, violation);
+    context.judge(&rule::TOOL_16, violation);
     let embeds = content.iter().any(|block| text(block, "type") == Some("resource"));
-    if embeds && let Some(declared) = state.server.declares(&["resources"]) {
+    if embeds && let Some(declared) = context.state.server.declares(&["resources"]) {
         let what = "a result embeds a resource, and the server does not declare resources";
-        verdicts.judge(&rule::TOOL_14, violation_unless(declared, what, "declare and serve resources"));
+        context.require(&rule::TOOL_14, declared, what, "declare and serve resources");
     }
 }
 

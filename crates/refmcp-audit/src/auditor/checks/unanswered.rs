@@ -5,14 +5,14 @@ use refmcp_proto::revision::{Method, ServerMethod};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::{Value, json};
 
-use super::{Check, VerdictWriter};
-use crate::auditor::conversation::{Request, State};
+use super::{Check, Context};
+use crate::auditor::conversation::Request;
 use crate::auditor::message::{Body, Message};
 use crate::verdict::{Evidence, Role};
 
-static RULES: &[&Rule] = &[&rule::PING_01, &rule::RPC_22];
+pub(super) static RULES: &[&Rule] = &[&rule::PING_01, &rule::RPC_22];
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Unanswered;
 
 /// Milliseconds after which a ping without a response was ignored.
@@ -22,13 +22,9 @@ const PING_PATIENCE: u64 = 10_000;
 const PATIENCE: u64 = 60_000;
 
 impl Check for Unanswered {
-    fn rules(&self) -> &'static [&'static Rule] {
-        RULES
-    }
-
-    fn message(&mut self, message: &Message<'_>, _: &State, verdicts: &mut VerdictWriter<'_>) {
+    fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
         let Body::Response { request: Some(request), result, .. } = message.body else { return };
-        verdicts.judge(&rule::RPC_22, None);
+        context.kept(&rule::RPC_22);
         if is_ping(request) {
             let is_empty =
                 |result: &Value| result.as_object().is_some_and(|it| it.keys().all(|key| key == "_meta"));
@@ -42,15 +38,15 @@ impl Check for Unanswered {
                 Err(_) => return,
             };
             let expected = "answer ping at once with an empty result";
-            verdicts.judge(&rule::PING_01, what.map(|what| (what.to_owned(), expected)));
+            context.judge(&rule::PING_01, what.map(|what| (what.to_owned(), expected)));
         }
     }
 
     /// A request has waited long before the pipe was closed. Over HTTP it may never have arrived.
-    fn finished(&mut self, state: &State, verdicts: &mut VerdictWriter<'_>) {
-        let Some(closed) = state.closed_at.filter(|_| !state.is_http()) else { return };
+    fn finished(&mut self, context: &mut Context<'_>) {
+        let Some(closed) = context.state.closed_at.filter(|_| !context.state.is_http()) else { return };
         for from in [Role::Client, Role::Server] {
-            for (id, request) in state.unanswered(from) {
+            for (id, request) in context.state.unanswered(from) {
                 let waited = closed.saturating_sub(request.at);
                 let (rule, patience, expected) = if is_ping(request) && !request.is_stateless() {
                     (&rule::PING_01, PING_PATIENCE, "answer ping at once with an empty result")
@@ -62,7 +58,7 @@ impl Check for Unanswered {
                     let text = json!({"id": id, "method": request.method}).to_string();
                     let evidence =
                         Evidence { at: request.at, stream: request.stream, text, ..Evidence::default() };
-                    verdicts.break_earlier(rule, from.peer(), (what, expected), evidence);
+                    context.break_earlier(rule, from.peer(), (what, expected), evidence);
                 }
             }
         }
