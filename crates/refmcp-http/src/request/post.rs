@@ -82,6 +82,14 @@ impl Step {
     }
 }
 
+/// A message that was read from a body, and what is needed to receive it.
+struct Posted<'a> {
+    endpoint: &'a Arc<EndpointState>,
+    caller: &'a Caller,
+    accept: Accept,
+    incoming: &'a Incoming<'a>,
+}
+
 fn receive(
     endpoint: &Arc<EndpointState>,
     caller: &Caller,
@@ -109,40 +117,16 @@ fn receive(
             return Err(refusal);
         }
     };
+    let posted = Posted { endpoint, caller, accept: headers.accept, incoming: &incoming };
     match route_post(&endpoint.config, &endpoint.peers, headers, required, &incoming) {
-        Err(refusal) => {
-            let stateless = headers::is_stateless(&head.headers);
-            // A session of another revision has other rules.
-            let session = endpoint.named_session(caller, &head.headers).ok();
-            let rules = session.as_ref().and_then(|session| session.driver.session_rules());
-            let agreed = rules.map(|rules| rules.revision);
-            let revision = if stateless { Some(Revision::LATEST) } else { agreed };
-            if let PostRefusal::Message(..) = refusal {
-                record_mistakes(endpoint, caller, &incoming, revision);
-            }
-            let finding = refusal.finding(stateless).filter(|finding| finding.is_of(agreed));
-            let refusal = refuse(refusal, id_of(&incoming));
-            Err(match session.filter(|_| !stateless) {
-                Some(session) => {
-                    session.driver.note_refused(&caller.observed, finding);
-                    refusal
-                }
-                None => refusal.with_finding(finding),
-            })
-        }
+        Err(refusal) => Err(posted.refused(refusal, &head)),
         Ok(PostRoute::Ignored) => {
-            record_mistakes(endpoint, caller, &incoming, Some(Revision::LATEST));
+            posted.record_mistakes(Some(Revision::LATEST));
             Ok(Step::accepted())
         }
-        Ok(PostRoute::Open) => initialize(endpoint, caller, &head, headers.accept, &incoming),
-        Ok(PostRoute::Stateless(version)) => {
-            let accept = headers.accept;
-            stateless(endpoint, caller, head, accept, &version, &incoming)
-        }
-        Ok(route) => {
-            let accept = headers.accept;
-            in_session(endpoint, caller, head, accept, &route, &incoming)
-        }
+        Ok(PostRoute::Open) => posted.initialize(&head),
+        Ok(PostRoute::Stateless(version)) => posted.stateless(head, &version),
+        Ok(route) => posted.in_session(head, &route),
     }
 }
 
@@ -150,19 +134,6 @@ fn id_of<'a>(incoming: &'a Incoming<'_>) -> Option<&'a RequestId> {
     match incoming {
         Incoming::One(Message::Request(request)) => Some(&request.id),
         _ => None,
-    }
-}
-
-/// Records what is wrong with a message that no engine receives.
-fn record_mistakes(
-    endpoint: &EndpointState,
-    caller: &Caller,
-    incoming: &Incoming<'_>,
-    revision: Option<Revision>,
-) {
-    if let Incoming::One(message) = incoming {
-        let mistakes = message_checks::client_message(message, revision);
-        mistakes.iter().for_each(|finding| record(endpoint, caller, finding));
     }
 }
 
@@ -184,134 +155,152 @@ fn refuse(refusal: PostRefusal, id: Option<&RequestId>) -> Refusal {
     Refusal::rpc(reason, id, &error)
 }
 
-/// A request of a revision without sessions.
-fn stateless(
-    endpoint: &Arc<EndpointState>,
-    caller: &Caller,
-    head: Parts,
-    accept: Accept,
-    version: &str,
-    incoming: &Incoming<'_>,
-) -> Result<Step, Refusal> {
-    scopes::check(endpoint, caller, &head, None, incoming)?;
-    let mut listens = false;
-    if let Incoming::One(Message::Request(request)) = incoming {
-        let header = |name: &str| headers::mirrored(&head.headers, name);
-        let arguments = |tool: &str| endpoint.server.mirrored_arguments(tool);
-        check_mirrored(header, arguments, version, &request.method, &request.params).map_err(|refusal| {
-            let finding = refusal.finding(true);
-            refuse(refusal, Some(&request.id)).with_finding(finding)
-        })?;
-        listens = Method::known(&request.method) == Some(Method::Listen);
+impl Posted<'_> {
+    /// Why the message is refused, with what is wrong with it.
+    fn refused(&self, refusal: PostRefusal, head: &Parts) -> Refusal {
+        let stateless = headers::is_stateless(&head.headers);
+        // A session of another revision has other rules.
+        let session = self.endpoint.named_session(self.caller, &head.headers).ok();
+        let rules = session.as_ref().and_then(|session| session.driver.session_rules());
+        let agreed = rules.map(|rules| rules.revision);
+        if let PostRefusal::Message(..) = refusal {
+            self.record_mistakes(if stateless { Some(Revision::LATEST) } else { agreed });
+        }
+        let finding = refusal.finding(stateless).filter(|finding| finding.is_of(agreed));
+        let refusal = refuse(refusal, id_of(self.incoming));
+        match session.filter(|_| !stateless) {
+            Some(session) => {
+                session.driver.note_refused(&self.caller.observed, finding);
+                refusal
+            }
+            None => refusal.with_finding(finding),
+        }
     }
-    let connection = Connection {
-        scopes: caller.scopes(),
-        ..caller.connection(headers::of_request(head.headers, caller.client.address))
-    };
-    let driver = endpoint.open_driver(&caller.observed, connection);
-    driver.observed().negotiated(|| version.parse().ok());
-    driver.note(missing_accept(accept, AcceptRule::StatelessPost));
-    if listens {
-        endpoint.add_listener(&driver);
+
+    /// Records what is wrong with a message that no engine receives.
+    fn record_mistakes(&self, revision: Option<Revision>) {
+        if let Incoming::One(message) = self.incoming {
+            let mistakes = message_checks::client_message(message, revision);
+            mistakes.iter().for_each(|finding| record(self.endpoint, self.caller, finding));
+        }
     }
-    let request = id_of(incoming).cloned();
-    let received = driver.exchange(&caller.observed, usize::MAX, |engine, now, exchange| {
-        engine.incoming(now, exchange, incoming);
-    });
-    let received = received.ok_or_else(too_many_streams)?;
-    Ok(Step::respond(endpoint, caller, received, Lifecycle::PerRequest, |stream| {
-        let guard = CancelOnDrop { driver: driver.clone(), exchange: stream.exchange };
-        Exchange {
-            driver,
+
+    /// A request of a revision without sessions.
+    fn stateless(&self, head: Parts, version: &str) -> Result<Step, Refusal> {
+        let Self { endpoint, caller, accept, incoming } = *self;
+        scopes::check(endpoint, caller, &head, None, incoming)?;
+        let mut listens = false;
+        if let Incoming::One(Message::Request(request)) = incoming {
+            let header = |name: &str| headers::mirrored(&head.headers, name);
+            let arguments = |tool: &str| endpoint.server.mirrored_arguments(tool);
+            check_mirrored(header, arguments, version, &request.method, &request.params).map_err(
+                |refusal| {
+                    let finding = refusal.finding(true);
+                    refuse(refusal, Some(&request.id)).with_finding(finding)
+                },
+            )?;
+            listens = Method::known(&request.method) == Some(Method::Listen);
+        }
+        let connection = Connection {
+            scopes: caller.scopes(),
+            ..caller.connection(headers::of_request(head.headers, caller.client.address))
+        };
+        let driver = endpoint.open_driver(&caller.observed, connection);
+        driver.observed().negotiated(|| version.parse().ok());
+        driver.note(missing_accept(accept, AcceptRule::StatelessPost));
+        if listens {
+            endpoint.add_listener(&driver);
+        }
+        let request = id_of(incoming).cloned();
+        let received = driver.exchange(&caller.observed, usize::MAX, |engine, now, exchange| {
+            engine.incoming(now, exchange, incoming);
+        });
+        let received = received.ok_or_else(too_many_streams)?;
+        Ok(Step::respond(endpoint, caller, received, Lifecycle::PerRequest, |stream| {
+            let guard = CancelOnDrop { driver: driver.clone(), exchange: stream.exchange };
+            Exchange {
+                driver,
+                stream,
+                request,
+                lifecycle: Lifecycle::PerRequest,
+                format: SseFormat::new(Resumption::Never, &endpoint.options),
+                mode: ResponseMode::StreamOnMessage,
+                guard: Some(guard),
+            }
+        }))
+    }
+
+    /// What belongs to the session that the headers name.
+    fn in_session(&self, head: Parts, route: &PostRoute<'_>) -> Result<Step, Refusal> {
+        let Self { endpoint, caller, accept, incoming } = *self;
+        let session = endpoint.find_session(caller, &head.headers);
+        let session = session.map_err(|refusal| refusal.into_rpc_error(id_of(incoming)))?;
+        scopes::check(endpoint, caller, &head, Some(&session), incoming)?;
+        let (driver, request) = (&session.driver, id_of(incoming).cloned());
+        let mode = match route {
+            PostRoute::Message => {
+                driver.receive(&caller.observed, |engine, now, exchange| {
+                    engine.incoming(now, exchange, incoming);
+                });
+                // After `initialized` a client may be silent for long.
+                driver.shrink();
+                return Ok(Step::accepted());
+            }
+            PostRoute::Request(mode) => *mode,
+            _ => ResponseMode::StreamAfterDelay,
+        };
+        let context = caller.request_context(driver.connection(), head.headers);
+        let received =
+            driver.exchange(&caller.observed, endpoint.options.max_streams, |engine, now, exchange| {
+                engine.incoming_with(now, exchange, incoming, context);
+            });
+        let received = received.ok_or_else(too_many_streams)?;
+        if let PostRoute::Batch { has_requests: false } = route {
+            return Ok(match received {
+                Received::Response(answer) => {
+                    Step::Respond(endpoint.json(StatusCode::BAD_REQUEST, answer.json))
+                }
+                Received::Stream(stream) => {
+                    driver.close_exchange(stream.exchange);
+                    Step::accepted()
+                }
+            });
+        }
+        driver.note(missing_accept(accept, AcceptRule::Post));
+        Ok(Step::respond(endpoint, caller, received, Lifecycle::Handshake, |stream| Exchange {
+            driver: driver.clone(),
             stream,
             request,
-            lifecycle: Lifecycle::PerRequest,
-            format: SseFormat::new(Resumption::Never, &endpoint.options),
-            mode: ResponseMode::StreamOnMessage,
-            guard: Some(guard),
-        }
-    }))
-}
-
-/// What belongs to the session that the headers name.
-fn in_session(
-    endpoint: &Arc<EndpointState>,
-    caller: &Caller,
-    head: Parts,
-    accept: Accept,
-    route: &PostRoute<'_>,
-    incoming: &Incoming<'_>,
-) -> Result<Step, Refusal> {
-    let session = endpoint.find_session(caller, &head.headers);
-    let session = session.map_err(|refusal| refusal.into_rpc_error(id_of(incoming)))?;
-    scopes::check(endpoint, caller, &head, Some(&session), incoming)?;
-    let (driver, request) = (&session.driver, id_of(incoming).cloned());
-    let mode = match route {
-        PostRoute::Message => {
-            driver.receive(&caller.observed, |engine, now, exchange| {
-                engine.incoming(now, exchange, incoming);
-            });
-            // After `initialized` a client may be silent for long.
-            driver.shrink();
-            return Ok(Step::accepted());
-        }
-        PostRoute::Request(mode) => *mode,
-        _ => ResponseMode::StreamAfterDelay,
-    };
-    let context = caller.request_context(driver.connection(), head.headers);
-    let received =
-        driver.exchange(&caller.observed, endpoint.options.max_streams, |engine, now, exchange| {
-            engine.incoming_with(now, exchange, incoming, context);
-        });
-    let received = received.ok_or_else(too_many_streams)?;
-    if let PostRoute::Batch { has_requests: false } = route {
-        return Ok(match received {
-            Received::Response(answer) => Step::Respond(endpoint.json(StatusCode::BAD_REQUEST, answer.json)),
-            Received::Stream(stream) => {
-                driver.close_exchange(stream.exchange);
-                Step::accepted()
-            }
-        });
+            lifecycle: Lifecycle::Handshake,
+            format: SseFormat::new(driver.rules().resumption, &endpoint.options),
+            mode,
+            guard: None,
+        }))
     }
-    driver.note(missing_accept(accept, AcceptRule::Post));
-    Ok(Step::respond(endpoint, caller, received, Lifecycle::Handshake, |stream| Exchange {
-        driver: driver.clone(),
-        stream,
-        request,
-        lifecycle: Lifecycle::Handshake,
-        format: SseFormat::new(driver.rules().resumption, &endpoint.options),
-        mode,
-        guard: None,
-    }))
-}
 
-fn initialize(
-    endpoint: &Arc<EndpointState>,
-    caller: &Caller,
-    head: &Parts,
-    accept: Accept,
-    incoming: &Incoming<'_>,
-) -> Result<Step, Refusal> {
-    scopes::check(endpoint, caller, head, None, incoming)?;
-    let connection = caller.connection(endpoint.session_headers.keep(&head.headers));
-    let memory = Some(endpoint.memory.session(caller));
-    let driver = endpoint.open_driver(&caller.observed, Connection { memory, ..connection });
-    let received = driver.exchange(&caller.observed, usize::MAX, |engine, now, exchange| {
-        engine.incoming(now, exchange, incoming);
-    });
-    // Now the revision is known, and with it whether it has the rule.
-    driver.note(missing_accept(accept, AcceptRule::Post));
-    // The engine answers `initialize` itself, without a handler.
-    let Some(Received::Response(answer)) = received else {
-        return Err(Refusal::internal("the session cannot be opened"));
-    };
-    if driver.session_rules().is_none() {
-        let status = response::status(Lifecycle::Handshake, &answer);
-        let why = log::rpc_errors(&answer.json).next().map(|error| error.message).unwrap_or_default();
-        return Err(Refusal::answered(status, Reason::Message, excerpt(&why), answer.json));
+    fn initialize(&self, head: &Parts) -> Result<Step, Refusal> {
+        let Self { endpoint, caller, accept, incoming } = *self;
+        scopes::check(endpoint, caller, head, None, incoming)?;
+        let connection = caller.connection(endpoint.session_headers.keep(&head.headers));
+        let memory = Some(endpoint.memory.session(caller));
+        let driver = endpoint.open_driver(&caller.observed, Connection { memory, ..connection });
+        let received = driver.exchange(&caller.observed, usize::MAX, |engine, now, exchange| {
+            engine.incoming(now, exchange, incoming);
+        });
+        // Now the revision is known, and with it whether it has the rule.
+        driver.note(missing_accept(accept, AcceptRule::Post));
+        // The engine answers `initialize` itself, without a handler.
+        let Some(Received::Response(answer)) = received else {
+            return Err(Refusal::internal("the session cannot be opened"));
+        };
+        if driver.session_rules().is_none() {
+            let status = response::status(Lifecycle::Handshake, &answer);
+            let why = log::rpc_errors(&answer.json).next().map(|error| error.message).unwrap_or_default();
+            return Err(Refusal::answered(status, Reason::Message, excerpt(&why), answer.json));
+        }
+        let response = endpoint.json_response(&caller.memory, Lifecycle::Handshake, answer);
+        Ok(Step::Open(driver, response))
     }
-    let response = endpoint.json_response(&caller.memory, Lifecycle::Handshake, answer);
-    Ok(Step::Open(driver, response))
 }
 
 fn too_many_streams() -> Refusal {
