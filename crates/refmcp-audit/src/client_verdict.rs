@@ -6,7 +6,7 @@ use refmcp_proto::rule::Rule;
 use serde::Serialize;
 
 use crate::auditor::{Judgement, audited_rules};
-use crate::verdict::{Outcome, Role};
+use crate::verdict::{Role, RuleOutcome};
 
 /// The verdict on a client, to be shown to it.
 #[derive(Debug, Clone, Serialize)]
@@ -70,9 +70,8 @@ impl ClientVerdict {
                 }
             }));
         }
-        let is_kept = |outcome: Outcome| outcome == Outcome::Kept;
-        let kept_rules: BTreeSet<_> =
-            verdicts().filter(|it| is_kept(it.outcome())).map(|it| it.rule.id).collect();
+        let kept = verdicts().filter(|it| it.outcome() == RuleOutcome::Kept);
+        let kept_rules: BTreeSet<_> = kept.map(|it| it.rule.id).collect();
         let of_client = |rule: &&'static Rule| {
             Role::Client.is_bound_by(rule) && rule.revisions.intersects(judgement.revisions)
         };

@@ -57,23 +57,52 @@ impl fmt::Display for Role {
     }
 }
 
-/// What was found out about one rule and one party.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Outcome {
-    /// The party broke the rule at least once.
+/// What was found out about a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RuleOutcome {
+    /// The party broke it at least once.
     Broken,
     /// The party was in the rule's situation and kept it.
     Kept,
-    /// The rule's situation did not arise.
+    /// It should have been found out and could not be.
+    NotVerified,
+    /// The rule's situation did not arise, or may not be brought about.
     NotExercised,
+    /// What passes does not show whether it is kept.
+    NotJudged,
 }
 
-impl fmt::Display for Outcome {
+impl RuleOutcome {
+    /// Every one.
+    pub const ALL: [Self; 5] =
+        [Self::Broken, Self::Kept, Self::NotVerified, Self::NotExercised, Self::NotJudged];
+
+    /// Its name as a heading.
+    pub(crate) fn heading(self) -> &'static str {
+        match self {
+            Self::Broken => "Broken",
+            Self::Kept => "Kept",
+            Self::NotVerified => "Not verified",
+            Self::NotExercised => "Not exercised",
+            Self::NotJudged => "Not judged",
+        }
+    }
+
+    /// Whether the party was in the rule's situation.
+    pub fn is_judged(self) -> bool {
+        matches!(self, Self::Broken | Self::Kept)
+    }
+}
+
+impl fmt::Display for RuleOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Broken => "broken",
             Self::Kept => "kept",
+            Self::NotVerified => "not verified",
             Self::NotExercised => "not exercised",
+            Self::NotJudged => "not judged",
         })
     }
 }
@@ -134,11 +163,11 @@ impl Verdict {
     }
 
     /// Kept, broken or not exercised.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> RuleOutcome {
         match (self.broken, self.kept) {
-            (0, 0) => Outcome::NotExercised,
-            (0, _) => Outcome::Kept,
-            _ => Outcome::Broken,
+            (0, 0) => RuleOutcome::NotExercised,
+            (0, _) => RuleOutcome::Kept,
+            _ => RuleOutcome::Broken,
         }
     }
 
@@ -257,7 +286,7 @@ mod tests {
             verdicts.break_rule(&rule::RPC_05, Role::Client, violation(what));
         }
         let verdict = verdicts.get(&rule::RPC_05, Role::Client).unwrap();
-        assert_eq!((verdict.broken, verdict.outcome()), (3, Outcome::Broken));
+        assert_eq!((verdict.broken, verdict.outcome()), (3, RuleOutcome::Broken));
         let violations: Vec<_> = verdict.violations.iter().map(|it| (&*it.what, it.count)).collect();
         assert_eq!(violations, [("one", 2), ("two", 1)]);
         assert_eq!(verdicts.take_new().len(), 2);
@@ -290,7 +319,7 @@ mod tests {
     fn rules_whose_situation_did_not_arise_are_listed_too() {
         let verdicts = Verdicts::default();
         let all: Vec<_> = verdicts.all(Role::Server, RevisionSet::ALL).collect();
-        assert!(all.iter().all(|verdict| verdict.outcome() == Outcome::NotExercised));
+        assert!(all.iter().all(|verdict| verdict.outcome() == RuleOutcome::NotExercised));
         assert!(all.iter().any(|verdict| verdict.rule.id == "TOOL-06"));
         assert!(all.iter().all(|verdict| verdict.rule.id != "LIFE-01"));
     }

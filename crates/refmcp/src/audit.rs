@@ -12,7 +12,7 @@ use refmcp_audit::auditor::Judgement;
 use refmcp_audit::bounded::{BoundedAuditor, EndReason, EndedConversation};
 use refmcp_audit::recording::{Event, EventSink, Recorder};
 use refmcp_audit::report::Reporter;
-use refmcp_audit::verdict::{Outcome, Role, Violation};
+use refmcp_audit::verdict::{Role, RuleOutcome, Violation};
 use refmcp_proto::rule::{Level, Rule};
 use refmcp_proto::time::Timestamp;
 use refmcp_reference::VerdictSource;
@@ -178,13 +178,13 @@ fn log_violations(new: Vec<(&'static Rule, Role, Violation)>) {
 /// Logs what was found out about a conversation.
 fn log_summary(ended: &EndedConversation) {
     let EndedConversation { judgement, messages, reason } = ended;
-    let of_client = |judgement: &Judgement, outcome: Outcome| {
+    let of_client = |judgement: &Judgement, outcome: RuleOutcome| {
         let verdicts = judgement.verdicts.iter();
         let ids =
             verdicts.filter(|it| it.role == Role::Client && it.outcome() == outcome).map(|it| it.rule.id);
         ids.collect::<Vec<_>>()
     };
-    let (kept, broken) = (of_client(judgement, Outcome::Kept), of_client(judgement, Outcome::Broken));
+    let (kept, broken) = (of_client(judgement, RuleOutcome::Kept), of_client(judgement, RuleOutcome::Broken));
     let client = if judgement.client.is_empty() { "a client without a name" } else { &judgement.client };
     let broken = if broken.is_empty() { "none".to_owned() } else { broken.join(", ") };
     let rest = match reason {

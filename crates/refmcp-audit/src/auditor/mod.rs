@@ -32,7 +32,7 @@ use refmcp_transport::observer::Side;
 use serde_json::Value;
 
 use crate::recording::{Event, EventKind};
-use crate::verdict::{Outcome, Role, Verdict, Verdicts, Violation};
+use crate::verdict::{Role, RuleOutcome, Verdict, Verdicts, Violation};
 pub use client_step::{ClientStep, StepOutcome};
 pub use client_steps::ClientSteps;
 use conversation::Conversation;
@@ -87,12 +87,12 @@ pub struct Judgement {
 impl Judgement {
     /// The rules that were broken.
     pub fn broken(&self) -> impl Iterator<Item = &Verdict> {
-        self.verdicts.iter().filter(|verdict| verdict.outcome() == Outcome::Broken)
+        self.verdicts.iter().filter(|verdict| verdict.outcome() == RuleOutcome::Broken)
     }
 
     /// The rules that were kept.
     pub fn kept(&self) -> impl Iterator<Item = &Verdict> {
-        self.verdicts.iter().filter(|verdict| verdict.outcome() == Outcome::Kept)
+        self.verdicts.iter().filter(|verdict| verdict.outcome() == RuleOutcome::Kept)
     }
 
     fn is_between(&self, other: &Self) -> bool {

@@ -26,7 +26,7 @@ pub(super) struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     stream: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    side: Option<SideName>,
+    side: Option<Side>,
     #[serde(skip_serializing_if = "Option::is_none", borrow)]
     transport: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none", borrow)]
@@ -34,7 +34,7 @@ pub(super) struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none", borrow)]
     event_id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    direction: Option<DirectionName>,
+    direction: Option<Direction>,
     #[serde(skip_serializing_if = "Option::is_none", borrow)]
     message: Option<Cow<'a, RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none", borrow)]
@@ -65,20 +65,6 @@ pub(super) struct Line<'a> {
     base64: Option<Cow<'a, str>>,
 }
 
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum SideName {
-    Client,
-    Server,
-}
-
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum DirectionName {
-    Sent,
-    Received,
-}
-
 /// Header fields as the members of an object, in their order; one that comes twice is written twice.
 #[derive(Debug, Clone, Default)]
 struct Headers(Vec<Header>);
@@ -99,7 +85,7 @@ impl Line<'_> {
     fn into_kind(self) -> Result<EventKind, String> {
         let event = self.event.clone();
         let missing = |member: &str| format!("an event `{event}` needs the member `{member}`");
-        let direction = self.direction.map(Direction::from).ok_or_else(|| missing("direction"));
+        let direction = self.direction.ok_or_else(|| missing("direction"));
         let why = self.why.map(Cow::into_owned).unwrap_or_default();
         let bytes = match (self.text, self.base64) {
             (Some(text), _) => text.into_owned().into_bytes(),
@@ -110,7 +96,7 @@ impl Line<'_> {
         let owned = |member: Option<Cow<'_, str>>| member.map(Cow::into_owned);
         Ok(match &*event {
             "opened" => EventKind::Opened {
-                side: self.side.map(Side::from).ok_or_else(|| missing("side"))?,
+                side: self.side.ok_or_else(|| missing("side"))?,
                 transport: owned(self.transport).ok_or_else(|| missing("transport"))?,
                 peer: owned(self.peer).unwrap_or_default(),
             },
@@ -168,35 +154,35 @@ impl<'a> From<&'a Event> for Line<'a> {
         let text = |text: &'a str| Some(Cow::Borrowed(text));
         line.event = match &event.kind {
             EventKind::Opened { side, transport, peer } => {
-                line.side = Some((*side).into());
+                line.side = Some(*side);
                 (line.transport, line.peer) = (text(transport), text(peer));
                 "opened"
             }
             EventKind::Message { direction, text: message, event_id } => {
-                line.direction = Some((*direction).into());
+                line.direction = Some(*direction);
                 line.message = RawValue::from_string(message.clone()).ok().map(Cow::Owned);
                 line.event_id = event_id.as_deref().and_then(text);
                 "message"
             }
             EventKind::Invalid { direction, bytes, why } => {
-                line.direction = Some((*direction).into());
+                line.direction = Some(*direction);
                 (line.text, line.base64) = text_or_base64(bytes);
                 line.why = text(why);
                 "invalid"
             }
             EventKind::Request { direction, method, target, headers } => {
-                line.direction = Some((*direction).into());
+                line.direction = Some(*direction);
                 (line.method, line.target) = (text(method), text(target));
                 line.headers = Some(Headers(headers.clone()));
                 "head"
             }
             EventKind::Response { direction, status, headers } => {
-                line.direction = Some((*direction).into());
+                line.direction = Some(*direction);
                 (line.status, line.headers) = (Some(*status), Some(Headers(headers.clone())));
                 "head"
             }
             EventKind::Sse { direction, name, event_id, retry, data } => {
-                line.direction = Some((*direction).into());
+                line.direction = Some(*direction);
                 line.name = name.as_deref().and_then(text);
                 line.event_id = event_id.as_deref().and_then(text);
                 line.retry = *retry;
@@ -204,7 +190,7 @@ impl<'a> From<&'a Event> for Line<'a> {
                 "sse"
             }
             EventKind::Ended { direction } => {
-                line.direction = Some((*direction).into());
+                line.direction = Some(*direction);
                 "ended"
             }
             EventKind::Refused { status, reason, why } => {
@@ -238,42 +224,6 @@ fn text_or_base64(bytes: &[u8]) -> (Option<Cow<'_, str>>, Option<Cow<'_, str>>) 
     match std::str::from_utf8(bytes) {
         Ok(text) => (Some(text.into()), None),
         Err(_) => (None, Some(STANDARD.encode(bytes).into())),
-    }
-}
-
-impl From<SideName> for Side {
-    fn from(name: SideName) -> Self {
-        match name {
-            SideName::Client => Self::Client,
-            SideName::Server => Self::Server,
-        }
-    }
-}
-
-impl From<Side> for SideName {
-    fn from(side: Side) -> Self {
-        match side {
-            Side::Client => Self::Client,
-            Side::Server => Self::Server,
-        }
-    }
-}
-
-impl From<DirectionName> for Direction {
-    fn from(name: DirectionName) -> Self {
-        match name {
-            DirectionName::Sent => Self::Sent,
-            DirectionName::Received => Self::Received,
-        }
-    }
-}
-
-impl From<Direction> for DirectionName {
-    fn from(direction: Direction) -> Self {
-        match direction {
-            Direction::Sent => Self::Sent,
-            Direction::Received => Self::Received,
-        }
     }
 }
 

@@ -3,8 +3,8 @@
 use refmcp_proto::rule::Level;
 use serde::{Deserialize, Serialize};
 
-use super::rule::{RuleOutcome, RuleReport, level_name};
-use crate::verdict::Role;
+use super::rule::RuleReport;
+use crate::verdict::{Role, RuleOutcome};
 
 /// How many rules of a party and a level have each outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,7 +13,6 @@ pub struct Count {
     /// The party.
     pub party: Role,
     /// The level.
-    #[serde(with = "level_name")]
     pub level: Level,
     /// Broken at least once.
     pub broken: u64,

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::counted;
 use super::model::{Conclusion, Report};
-use super::rule::{RuleOutcome, RuleReport};
-use crate::verdict::Role;
+use super::rule::RuleReport;
+use crate::verdict::{Role, RuleOutcome};
 
 /// Rules whose outcome differs between an earlier report and a later one. Names, versions and transports of the parties do not
 /// count: a rule is compared by what all judgements of a report say of it.

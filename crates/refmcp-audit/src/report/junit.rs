@@ -8,9 +8,9 @@ use std::fmt::Write;
 
 use super::markup::{escaped, escaped_line};
 use super::model::{JudgementReport, Report};
-use super::rule::{ExchangeReport, RuleOutcome, RuleReport};
+use super::rule::{ExchangeReport, RuleReport};
 use super::{by_party, counted};
-use crate::verdict::Role;
+use crate::verdict::{Role, RuleOutcome};
 
 /// A report as JUnit XML.
 pub fn junit(report: &Report) -> String {

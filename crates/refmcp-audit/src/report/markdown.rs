@@ -5,8 +5,9 @@ use std::fmt::Write;
 use super::count::{columns, counts};
 use super::difference::Difference;
 use super::model::{JudgementReport, Report, broken_groups};
-use super::rule::{ExchangeReport, RuleOutcome, RuleReport};
+use super::rule::{ExchangeReport, RuleReport};
 use super::{by_party, counted, support};
+use crate::verdict::RuleOutcome;
 use crate::visible::{multi_line, one_line};
 
 /// A report as Markdown.

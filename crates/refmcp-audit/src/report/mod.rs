@@ -56,12 +56,13 @@ pub use model::{
     ReportError, Score,
 };
 pub use reporter::Reporter;
-pub use rule::{EvidenceReport, ExchangeReport, RuleOutcome, RuleReport, ViolationReport};
+pub use rule::{EvidenceReport, ExchangeReport, RuleReport, ViolationReport};
 pub use sarif::sarif;
 pub use text::{Tone, difference_text, text};
 
 use crate::auditor::Support;
 use crate::verdict::Role;
+pub use crate::verdict::RuleOutcome;
 
 /// A number with its noun.
 fn counted(count: u64, noun: &str) -> String {

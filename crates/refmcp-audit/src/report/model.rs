@@ -6,9 +6,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::count::{Count, counts};
-use super::rule::{RuleOutcome, RuleReport};
+use super::rule::RuleReport;
 use crate::auditor::{StepOutcome, Support};
-use crate::verdict::Role;
+use crate::verdict::{Role, RuleOutcome};
 
 /// The version of the shape; readers refuse others. Members may be added within a version.
 const VERSION: u32 = 1;

@@ -6,7 +6,7 @@ use std::fmt;
 use refmcp_proto::rule::Level;
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::{Outcome, Role, Verdict};
+use crate::verdict::{Role, RuleOutcome, Verdict};
 
 /// What one party did about one rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,7 +17,6 @@ pub struct RuleReport {
     /// The party.
     pub party: Role,
     /// How strict the rule is.
-    #[serde(with = "level_name")]
     pub level: Level,
     /// What was found out.
     pub outcome: RuleOutcome,
@@ -41,22 +40,6 @@ pub struct RuleReport {
     /// What a check found out in each revision.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub by_revision: BTreeMap<String, RuleOutcome>,
-}
-
-/// What was found out about a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum RuleOutcome {
-    /// The party broke it at least once.
-    Broken,
-    /// The party was in the rule's situation and kept it.
-    Kept,
-    /// It should have been found out and could not be.
-    NotVerified,
-    /// The rule's situation did not arise, or may not be brought about.
-    NotExercised,
-    /// What passes does not show whether it is kept.
-    NotJudged,
 }
 
 /// One way in which a rule was broken.
@@ -127,10 +110,8 @@ impl ExchangeReport {
 impl RuleReport {
     pub(super) fn new(verdict: &Verdict, is_audited: bool, violations: Vec<ViolationReport>) -> Self {
         let outcome = match verdict.outcome() {
-            Outcome::Broken => RuleOutcome::Broken,
-            Outcome::Kept => RuleOutcome::Kept,
-            Outcome::NotExercised if is_audited => RuleOutcome::NotExercised,
-            Outcome::NotExercised => RuleOutcome::NotJudged,
+            RuleOutcome::NotExercised if !is_audited => RuleOutcome::NotJudged,
+            outcome => outcome,
         };
         let reason = crate::coverage::not_audited(verdict.rule).filter(|_| outcome == RuleOutcome::NotJudged);
         let Verdict { rule, role, kept, broken, .. } = *verdict;
@@ -168,40 +149,6 @@ impl RuleReport {
     }
 }
 
-impl RuleOutcome {
-    /// Every one.
-    pub const ALL: [Self; 5] =
-        [Self::Broken, Self::Kept, Self::NotVerified, Self::NotExercised, Self::NotJudged];
-
-    /// Its name as a heading.
-    pub(super) fn heading(self) -> &'static str {
-        match self {
-            Self::Broken => "Broken",
-            Self::Kept => "Kept",
-            Self::NotVerified => "Not verified",
-            Self::NotExercised => "Not exercised",
-            Self::NotJudged => "Not judged",
-        }
-    }
-
-    /// Whether the party was in the rule's situation.
-    pub fn is_judged(self) -> bool {
-        matches!(self, Self::Broken | Self::Kept)
-    }
-}
-
-impl fmt::Display for RuleOutcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Broken => "broken",
-            Self::Kept => "kept",
-            Self::NotVerified => "not verified",
-            Self::NotExercised => "not exercised",
-            Self::NotJudged => "not judged",
-        })
-    }
-}
-
 impl fmt::Display for EvidenceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}, connection {}", self.file, self.line, self.connection)?;
@@ -209,27 +156,5 @@ impl fmt::Display for EvidenceReport {
             Some(stream) => write!(f, ", HTTP request {stream}"),
             None => Ok(()),
         }
-    }
-}
-
-/// Levels by their names.
-pub(super) mod level_name {
-    use refmcp_proto::rule::Level;
-    use serde::{Deserialize, Deserializer, Serializer, de};
-
-    pub(in super::super) fn serialize<S: Serializer>(
-        level: &Level,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(level)
-    }
-
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Level, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        let levels = [Level::Must, Level::Should, Level::May, Level::Note];
-        let found = levels.into_iter().find(|level| level.to_string() == name);
-        found.ok_or_else(|| de::Error::custom(format!("`{name}` is no level of a rule")))
     }
 }

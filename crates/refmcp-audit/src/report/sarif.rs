@@ -9,7 +9,8 @@ use refmcp_proto::rule::Level;
 use serde_json::{Value, json};
 
 use super::model::{Conclusion, JudgementReport, Report};
-use super::rule::{ExchangeReport, RuleOutcome, RuleReport, ViolationReport};
+use super::rule::{ExchangeReport, RuleReport, ViolationReport};
+use crate::verdict::RuleOutcome;
 use crate::visible::{multi_line, one_line};
 
 /// A report as SARIF.

@@ -3,9 +3,10 @@
 use super::count::{columns, counts};
 use super::difference::Difference;
 use super::model::{Conclusion, FeatureReport, JudgementReport, Report, broken_groups};
-use super::rule::{ExchangeReport, RuleOutcome, RuleReport};
+use super::rule::{ExchangeReport, RuleReport};
 use super::{by_party, counted, support, times};
 use crate::auditor::StepOutcome;
+use crate::verdict::RuleOutcome;
 use crate::visible::{multi_line, one_line};
 
 /// What a part of a text is, for its colour.

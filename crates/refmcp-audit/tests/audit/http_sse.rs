@@ -1,6 +1,6 @@
 //! Rules about HTTP+SSE.
 
-use refmcp_audit::verdict::{Outcome, Role, Verdict};
+use refmcp_audit::verdict::{Role, RuleOutcome, Verdict};
 use refmcp_proto::rule;
 use serde_json::json;
 
@@ -84,5 +84,5 @@ fn without_sessions_the_one_stream_has_what_belongs_to_every_request() {
     let broken: Vec<_> = judgement.broken().collect();
     assert!(broken.is_empty(), "{broken:?}");
     let outcome = |rule: &str| judgement.verdicts.iter().find(|it| it.rule.id == rule).map(Verdict::outcome);
-    assert_eq!([outcome("PROG-01"), outcome("MRTR-12")], [Some(Outcome::Kept); 2]);
+    assert_eq!([outcome("PROG-01"), outcome("MRTR-12")], [Some(RuleOutcome::Kept); 2]);
 }

@@ -3,7 +3,7 @@
 use refmcp_audit::Auditor;
 use refmcp_audit::auditor::Judgement;
 use refmcp_audit::recording::{Direction, Event, EventKind, Header, Side};
-use refmcp_audit::verdict::{Outcome, Role, Verdict, Violation};
+use refmcp_audit::verdict::{Role, RuleOutcome, Verdict, Violation};
 use refmcp_proto::revision::Revision;
 use refmcp_proto::rule::Rule;
 use serde_json::{Value, json};
@@ -240,7 +240,7 @@ impl Script {
         let own: Vec<_> = own_faults(&judgement, provoked).collect();
         let verdict = judgement.verdicts.get(rule, role);
         match verdict.map(Verdict::outcome) {
-            Some(Outcome::Kept) if own.is_empty() => Ok(()),
+            Some(RuleOutcome::Kept) if own.is_empty() => Ok(()),
             outcome => Err(format!("{rule} is not kept by the {role}, but {outcome:?}: {own:#?}")),
         }
     }

@@ -17,6 +17,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::revision::{Revision, RevisionSet};
 
 /// A rule of the specification.
@@ -38,7 +40,8 @@ pub struct Rule {
 }
 
 /// How strict a rule is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Level {
     /// MUST or MUST NOT.
     Must,

@@ -33,6 +33,7 @@ use refmcp_proto::finding::Finding;
 use refmcp_proto::jsonrpc::Incoming;
 use refmcp_proto::revision::Revision;
 use refmcp_proto::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
 pub use observed::Observed;
 
@@ -197,7 +198,8 @@ impl From<ExchangeId> for StreamId {
 }
 
 /// A side of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Side {
     /// This process is the client.
     Client,
@@ -206,7 +208,8 @@ pub enum Side {
 }
 
 /// Which way something passes, as seen from this process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// To the peer.
     Sent,

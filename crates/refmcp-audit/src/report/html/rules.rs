@@ -5,10 +5,11 @@ use std::fmt::Write;
 use super::super::count::{columns, counts};
 use super::super::markup::{escaped, escaped_line};
 use super::super::model::{JudgementReport, broken_groups};
-use super::super::rule::{ExchangeReport, RuleOutcome, RuleReport};
+use super::super::rule::{ExchangeReport, RuleReport};
 use super::super::{counted, times};
 use super::{classes, violation_anchor};
 use crate::auditor::{StepOutcome, Support};
+use crate::verdict::RuleOutcome;
 
 /// Writes the judgement with this number.
 pub(super) fn write(number: usize, judgement: &JudgementReport, is_checked: bool, out: &mut String) {
