@@ -7,7 +7,11 @@ use serde_json::Value;
 
 use super::Context;
 use super::values::{Violation, text, violation_unless};
+use crate::auditor::conversation::Request;
 use crate::verdict::Role;
+
+/// What leads to the declaration of the extension.
+pub(super) const EXTENSION: [&str; 2] = ["extensions", "io.modelcontextprotocol/tasks"];
 
 /// Tasks of a conversation that are remembered, and the bytes of an id.
 const MAX_TASKS: usize = 512;
@@ -58,6 +62,11 @@ impl<T: Default> Records<T> {
             return None;
         }
         Some(self.tasks.entry(key).or_default())
+    }
+
+    /// The task that a request to its executor names, which is remembered from now on.
+    pub(super) fn of_request(&mut self, executor: Role, request: &Request) -> Option<&mut T> {
+        self.seen(executor, text(&request.params, "taskId")?)
     }
 
     /// The tasks of one party with their ids.

@@ -6,7 +6,9 @@ use refmcp_proto::revision::Tasks as Kind;
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::task_record::{Names, Progress, Records, id_violation, is_final, judge_failure, judge_shape};
+use super::task_record::{
+    EXTENSION, Names, Progress, Records, id_violation, is_final, judge_failure, judge_shape,
+};
 use super::values::{fingerprint, items, text};
 use super::{Check, Context};
 use crate::auditor::conversation::Request;
@@ -44,8 +46,6 @@ pub(super) static RULES: &[&Rule] = &[
 const NAMES: Names = Names { lifetime: "ttl", interval: "pollInterval" };
 
 const RELATED: &str = "io.modelcontextprotocol/related-task";
-
-const EXTENSION: [&str; 2] = ["extensions", "io.modelcontextprotocol/tasks"];
 
 /// Bytes of names of tools whose `taskSupport` is remembered.
 const MAX_NAMES: usize = 64 << 10;
@@ -307,8 +307,7 @@ impl Tasks {
             let what = "tasks/get is answered on an SSE stream";
             context.require(&rule::TSK_25, !is_stream, what, "answer it with JSON");
         }
-        let Some(task) = text(&request.params, "taskId").and_then(|id| self.tasks.seen(message.from, id))
-        else {
+        let Some(task) = self.tasks.of_request(message.from, request) else {
             return;
         };
         let status = text(result, "status").unwrap_or_default();
@@ -375,7 +374,7 @@ impl Tasks {
         let is_cancelled = text(result, "status") == Some("cancelled");
         let what = "tasks/cancel is answered with a task that is not cancelled";
         context.require(&rule::TSK_28, is_cancelled, what, "cancel the task before answering");
-        if let Some(task) = text(&request.params, "taskId").and_then(|id| self.tasks.seen(message.from, id)) {
+        if let Some(task) = self.tasks.of_request(message.from, request) {
             task.cancelled = is_cancelled;
             task.progress.note(result, message.at, NAMES);
         }

@@ -6,7 +6,7 @@ use refmcp_proto::revision::Tasks as Kind;
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
-use super::task_record::{Names, Progress, Records, id_violation, judge_failure, judge_shape};
+use super::task_record::{EXTENSION, Names, Progress, Records, id_violation, judge_failure, judge_shape};
 use super::values::{
     Violation, fingerprint, items, request_capabilities, result_type, text, violation_unless,
 };
@@ -32,8 +32,6 @@ pub(super) static RULES: &[&Rule] = &[
 ];
 
 const NAMES: Names = Names { lifetime: "ttlMs", interval: "pollIntervalMs" };
-
-const EXTENSION: [&str; 2] = ["extensions", "io.modelcontextprotocol/tasks"];
 
 /// Input requests of a task that are remembered, and ids of tasks that are listened to.
 const MAX_KEYS: usize = 64;
@@ -214,8 +212,7 @@ impl TasksExtension {
             }
             context.judge(&rule::TSK_46, violation);
         }
-        let Some(record) = text(&request.params, "taskId").and_then(|id| self.tasks.seen(message.from, id))
-        else {
+        let Some(record) = self.tasks.of_request(message.from, request) else {
             return;
         };
         record.found = true;
