@@ -13,7 +13,7 @@ use crate::dpop::{MAX_AGE, ProofError, VerifiedProof};
 use crate::random::{RandomError, random_token};
 
 /// Seconds until the nonce changes; the previous one stays valid for as long again.
-const SWEEP_INTERVAL: Seconds = 120;
+const NONCE_INTERVAL: Seconds = 120;
 
 /// The key of the nonces.
 #[derive(Debug, Clone)]
@@ -30,12 +30,12 @@ impl DpopNonces {
 
     /// The current nonce.
     pub fn current(&self, now: Seconds) -> String {
-        self.of(now / SWEEP_INTERVAL)
+        self.of(now / NONCE_INTERVAL)
     }
 
     /// True if a nonce is the current or the previous one.
     pub fn is_good(&self, nonce: &str, now: Seconds) -> bool {
-        let turn = now / SWEEP_INTERVAL;
+        let turn = now / NONCE_INTERVAL;
         let is = |turn| bool::from(self.of(turn).as_bytes().ct_eq(nonce.as_bytes()));
         is(turn) || turn.checked_sub(1).is_some_and(is)
     }
@@ -251,9 +251,9 @@ mod tests {
     fn dpop_nonces_expire() {
         let nonces = DpopNonces::new().unwrap();
         let nonce = nonces.current(1200);
-        assert!(nonces.is_good(&nonce, 1200) && nonces.is_good(&nonce, 1200 + 2 * SWEEP_INTERVAL - 1));
-        assert!(!nonces.is_good(&nonce, 1200 + 2 * SWEEP_INTERVAL) && !nonces.is_good(&nonce, 1199));
+        assert!(nonces.is_good(&nonce, 1200) && nonces.is_good(&nonce, 1200 + 2 * NONCE_INTERVAL - 1));
+        assert!(!nonces.is_good(&nonce, 1200 + 2 * NONCE_INTERVAL) && !nonces.is_good(&nonce, 1199));
         assert!(!nonces.is_good("", 1200) && !DpopNonces::new().unwrap().is_good(&nonce, 1200));
-        assert_ne!(nonce, nonces.current(1200 + SWEEP_INTERVAL));
+        assert_ne!(nonce, nonces.current(1200 + NONCE_INTERVAL));
     }
 }
