@@ -9,7 +9,6 @@ use crate::store::calls::{CallEntry, read};
 use crate::ui::output::show_list;
 use crate::ui::render::View;
 use crate::ui::render::table::Table;
-use crate::ui::text::one_line;
 
 pub(crate) fn run(query: &LogQuery) -> Result<ExitReason> {
     let calls = read(&StateFolder::from_env()?)?;
@@ -37,14 +36,14 @@ fn wanted(mut entries: Vec<CallEntry>, query: &LogQuery) -> Vec<CallEntry> {
 fn table(entries: &[CallEntry], view: &View) -> String {
     let mut table = Table::new(&["TIME", "SERVER", "TOOL", "OUTCOME", "TOOK", "ARGUMENTS", "DETAIL"]);
     for entry in entries {
-        table.row(vec![
-            one_line(&entry.time).into_owned(),
-            one_line(&entry.target).into_owned(),
-            one_line(&entry.tool).into_owned(),
-            entry.outcome.as_str().to_owned(),
-            format!("{} ms", entry.duration_ms),
-            one_line(&entry.arguments.to_string()).into_owned(),
-            entry.detail.as_deref().map(one_line).unwrap_or_default().into_owned(),
+        table.row([
+            &entry.time,
+            &entry.target,
+            &entry.tool,
+            entry.outcome.as_str(),
+            &format!("{} ms", entry.duration_ms),
+            &entry.arguments.to_string(),
+            entry.detail.as_deref().unwrap_or_default(),
         ]);
     }
     table.render_or("no calls", view.paint, view.width)

@@ -96,13 +96,8 @@ impl<'a> ServerListing<'a> {
                 Server { start: Some("changed"), .. } => "changed since; asks again",
                 server => server.start.unwrap_or_default(),
             };
-            table.row(vec![
-                one_line(server.name).into_owned(),
-                server.transport.to_owned(),
-                one_line(&server.target).into_owned(),
-                start.to_owned(),
-                one_line(&server.file.to_string_lossy()).into_owned(),
-            ]);
+            let file = server.file.to_string_lossy();
+            table.row([server.name, server.transport, &server.target, start, &file]);
         }
         table.render_or(&format!("no configuration file {none}"), view.paint, view.width)
     }

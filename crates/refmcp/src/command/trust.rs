@@ -130,23 +130,14 @@ fn identity(name: &str, file: Option<&Path>) -> Result<ServerIdentity> {
 fn listed(trust: &Trust, width: Option<usize>) -> String {
     let mut table = Table::new(&["DECISION", "WHAT", "SERVER", "SOURCE", "SINCE"]);
     for entry in &trust.servers {
-        let source = entry.server.source.as_ref().map(|source| one_line(&source.file).into_owned());
-        table.row(vec![
-            stands(entry).to_owned(),
-            if entry.server.sends.is_some() { "send" } else { "start" }.to_owned(),
-            one_line(&entry.server.to_string()).into_owned(),
-            source.unwrap_or_default(),
-            one_line(&entry.time).into_owned(),
-        ]);
+        let source = entry.server.source.as_ref().map(|source| &*source.file);
+        let what = if entry.server.sends.is_some() { "send" } else { "start" };
+        let server = entry.server.to_string();
+        table.row([stands(entry), what, &server, source.unwrap_or_default(), &entry.time]);
     }
     for entry in &trust.tools {
-        table.row(vec![
-            decision(entry.decision).to_owned(),
-            format!("call {}", one_line(&entry.tool)),
-            one_line(&entry.target).into_owned(),
-            String::new(),
-            one_line(&entry.time).into_owned(),
-        ]);
+        let what = format!("call {}", entry.tool);
+        table.row([decision(entry.decision), &what, &entry.target, "", &entry.time]);
     }
     table.render_or("nothing was decided yet", Paint::PLAIN, width)
 }

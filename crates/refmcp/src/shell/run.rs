@@ -380,12 +380,8 @@ impl Shell {
             document.push(json!({
                 "server": entry.name, "revision": revision, "state": word, "reason": reason, "target": target,
             }));
-            table.row(vec![
-                format!("{}{mark}", one_line(&entry.name)),
-                revision.to_owned(),
-                one_line(&described(word, reason.as_deref())).into_owned(),
-                one_line(&target).into_owned(),
-            ]);
+            let state = described(word, reason.as_deref());
+            table.row([&format!("{}{mark}", entry.name), revision, &state, &target]);
         }
         let none = "no servers yet: connect TARGET";
         Printer::new(&self.shared).show(&document, |view| table.render_or(none, view.paint, view.width))

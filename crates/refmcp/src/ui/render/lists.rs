@@ -48,12 +48,12 @@ pub(crate) fn prompts(prompts: &[Prompt], view: &View) -> String {
 pub(crate) fn resources(resources: &[Resource], view: &View) -> String {
     let mut table = Table::new(&["URI", "NAME", "TYPE", "SIZE", "ABOUT"]);
     for resource in resources {
-        table.row(vec![
-            one_line(&resource.uri).into_owned(),
-            one_line(resource.title.as_ref().unwrap_or(&resource.name)).into_owned(),
-            resource.mime_type.as_deref().map(one_line).unwrap_or_default().into_owned(),
-            resource.size.map(bytes).unwrap_or_default(),
-            resource.description.as_deref().map(first_line).unwrap_or_default(),
+        table.row([
+            &resource.uri,
+            resource.title.as_ref().unwrap_or(&resource.name),
+            resource.mime_type.as_deref().unwrap_or_default(),
+            &resource.size.map(bytes).unwrap_or_default(),
+            &resource.description.as_deref().map(first_line).unwrap_or_default(),
         ]);
     }
     table.render_or("no resources", view.paint, view.width)
@@ -63,11 +63,11 @@ pub(crate) fn resources(resources: &[Resource], view: &View) -> String {
 pub(crate) fn templates(templates: &[ResourceTemplate], view: &View) -> String {
     let mut table = Table::new(&["URI TEMPLATE", "NAME", "TYPE", "ABOUT"]);
     for template in templates {
-        table.row(vec![
-            one_line(&template.uri_template).into_owned(),
-            one_line(template.title.as_ref().unwrap_or(&template.name)).into_owned(),
-            template.mime_type.as_deref().map(one_line).unwrap_or_default().into_owned(),
-            template.description.as_deref().map(first_line).unwrap_or_default(),
+        table.row([
+            &template.uri_template,
+            template.title.as_ref().unwrap_or(&template.name),
+            template.mime_type.as_deref().unwrap_or_default(),
+            &template.description.as_deref().map(first_line).unwrap_or_default(),
         ]);
     }
     table.render_or("no resource templates", view.paint, view.width)

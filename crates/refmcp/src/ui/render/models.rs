@@ -11,11 +11,11 @@ use crate::ui::text::{first_line, one_line};
 pub(crate) fn models(list: &ModelList, view: &View) -> String {
     let mut table = Table::new(&["MODEL", "ACTIVE", "CONTEXT", "ABOUT"]);
     for model in &list.models {
-        table.row(vec![
-            one_line(&model.name).into_owned(),
-            if list.is_active(model) { "yes".to_owned() } else { String::new() },
-            model.context_length.map(|tokens| tokens.to_string()).unwrap_or_default(),
-            model.description.as_deref().map(first_line).unwrap_or_default(),
+        table.row([
+            &model.name,
+            if list.is_active(model) { "yes" } else { "" },
+            &model.context_length.map(|tokens| tokens.to_string()).unwrap_or_default(),
+            &model.description.as_deref().map(first_line).unwrap_or_default(),
         ]);
     }
     table.render_or("no models", view.paint, view.width)

@@ -1,7 +1,7 @@
 //! Rows of text in columns.
 
 use crate::ui::style::Paint;
-use crate::ui::text::{widest_word, width, wrap};
+use crate::ui::text::{one_line, widest_word, width, wrap};
 
 /// Columns between two columns.
 const GAP: usize = 2;
@@ -9,7 +9,7 @@ const GAP: usize = 2;
 /// The narrowest that the last column is made before rows become several lines.
 const NARROWEST: usize = 16;
 
-/// A table: a heading for each column, and rows of as many cells. Cells are one line each, and harmless already.
+/// A table: a heading for each column, and rows of as many cells, each on one line and harmless.
 pub(crate) struct Table {
     headings: Vec<&'static str>,
     rows: Vec<Vec<String>>,
@@ -21,10 +21,9 @@ impl Table {
         Self { headings: headings.to_vec(), rows: Vec::new() }
     }
 
-    /// Adds a row; cells beyond the headings are left out.
-    pub(crate) fn row(&mut self, mut cells: Vec<String>) {
-        cells.resize(self.headings.len(), String::new());
-        self.rows.push(cells);
+    /// Adds a row, with a cell for each heading.
+    pub(crate) fn row<const CELLS: usize>(&mut self, cells: [&str; CELLS]) {
+        self.rows.push(cells.map(|cell| one_line(cell).into_owned()).to_vec());
     }
 
     /// The table as text, or this line where it has no rows.
@@ -124,8 +123,8 @@ mod tests {
 
     fn table() -> Table {
         let mut table = Table::new(&["NAME", "NOTE", "ABOUT"]);
-        table.row(vec!["a".to_owned(), String::new(), "short".to_owned()]);
-        table.row(vec!["漢字".to_owned(), String::new(), "a rather long text about it".to_owned()]);
+        table.row(["a", "", "short"]);
+        table.row(["漢字", "", "a rather long text about it"]);
         table
     }
 
@@ -149,7 +148,7 @@ mod tests {
             "a\n  about  short\n漢字\n  about  a rather\n         long text\n         about it\n"
         );
         let mut table = Table::new(&["URI", "NAME"]);
-        table.row(vec!["file:///a/very/long/path/to/something.txt".to_owned(), "Something".to_owned()]);
+        table.row(["file:///a/very/long/path/to/something.txt", "Something"]);
         for most in [1, 20, 45] {
             let text = table.render(Paint::PLAIN, Some(most));
             assert_eq!(text, "file:///a/very/long/path/to/something.txt\n  name  Something\n", "{most}");
