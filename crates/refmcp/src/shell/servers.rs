@@ -15,8 +15,8 @@ use crate::command::client::watch::is_stateless;
 use crate::command::client::{Session, exit_error};
 use crate::ui::suggest::choices;
 
-/// How long to wait for what a server catalogs to be known.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the lists of the servers are waited for.
+const CATALOG_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// All servers of the session; clones share them.
 #[derive(Clone, Default)]
@@ -260,7 +260,7 @@ impl ServerRegistry {
     /// What all servers catalog; those that are slow to say so are waited for.
     pub(super) async fn catalogs(&self) -> Catalogs {
         let mut catalogs = Catalogs { used: self.used(), ..Catalogs::default() };
-        let until = tokio::time::Instant::now() + CLOSE_TIMEOUT;
+        let until = tokio::time::Instant::now() + CATALOG_TIMEOUT;
         for entry in self.entries() {
             match entry.state {
                 ServerState::Connected(connected) => {

@@ -33,7 +33,7 @@ use crate::ui::redact::add_secrets;
 use crate::ui::suggest::choices;
 
 /// How long a program may take to end once its input is closed, and again once it is told to terminate.
-const CONNECT_GRACE: Duration = Duration::from_secs(2);
+const EXIT_GRACE: Duration = Duration::from_secs(2);
 
 /// A server that may be connected.
 #[derive(Debug)]
@@ -223,7 +223,7 @@ impl<'a> Servers<'a> {
         // What was shown is not said once more.
         let child = child.quote_stderr(self.shared.server_stderr != ServerStderr::Show);
         // A server that was given little time to answer is given no more to end.
-        let child = child.grace(CONNECT_GRACE.min(self.shared.timeout / 5), CONNECT_GRACE);
+        let child = child.grace(EXIT_GRACE.min(self.shared.timeout / 5), EXIT_GRACE);
         add_secrets(&child.secrets());
         Ok(child)
     }
