@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use refmcp_audit::verdict::Role;
 
 use super::help::examples;
+use super::value::{NamedValue, one_of};
 use super::{UsageError, usage};
 
 #[derive(Debug, clap::Args)]
@@ -17,8 +18,8 @@ pub(crate) struct ReportOptions {
     pub(crate) files: Vec<PathBuf>,
 
     /// Judge only this party.
-    #[arg(long, value_enum, value_name = "PARTY")]
-    pub(crate) party: Option<ReportParty>,
+    #[arg(long, value_name = "PARTY", value_parser = one_of(PARTIES))]
+    pub(crate) party: Option<Role>,
 
     /// Show what differs from an earlier report in JSON, or from the report on another recording.
     #[arg(long, value_name = "FILE")]
@@ -34,14 +35,9 @@ pub(crate) struct ReportOptions {
     pub(crate) output: ReportFormat,
 }
 
-/// A party of a conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReportParty {
-    /// The client.
-    Client,
-    /// The server.
-    Server,
-}
+/// The parties of a conversation.
+const PARTIES: &[NamedValue<Role>] =
+    &[("client", "The client", Role::Client), ("server", "The server", Role::Server)];
 
 /// The format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -107,15 +103,6 @@ impl ReportFormat {
     /// Whether what differs between two reports is written in it.
     fn has_comparison(self) -> bool {
         matches!(self, Self::Text | Self::Json | Self::Jsonl | Self::Markdown)
-    }
-}
-
-impl From<ReportParty> for Role {
-    fn from(party: ReportParty) -> Self {
-        match party {
-            ReportParty::Client => Self::Client,
-            ReportParty::Server => Self::Server,
-        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use refmcp_auth::header_value::is_token;
 use refmcp_client::redact::{self, MASK};
 use url::Url;
@@ -132,6 +133,20 @@ pub(super) fn public_url(text: &str) -> Result<Url, String> {
         }
         _ => Err("expected a scheme, a host and a port, such as https://mcp.example.com".to_owned()),
     }
+}
+
+/// A value of an option, with its name and what it is.
+pub(super) type NamedValue<T> = (&'static str, &'static str, T);
+
+/// One of these values, by its name.
+pub(super) fn one_of<T: Copy + Send + Sync>(
+    values: &'static [NamedValue<T>],
+) -> impl TypedValueParser<Value = T> {
+    let names = values.iter().map(|(name, help, _)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(names).try_map(|typed| {
+        let known = values.iter().find(|(name, ..)| *name == typed);
+        known.map(|(_, _, value)| *value).ok_or("no such value")
+    })
 }
 
 /// `KEY=VALUE`, with a key that is not empty.

@@ -30,7 +30,7 @@ pub(crate) async fn run(
     // Read before the check takes its time, and before it may be written over.
     let earlier = options.diff.as_deref().map(read_report).transpose()?;
     let servers = Servers::new(shared, &person)?.beside(&bars);
-    let mut to_check = servers.to_check(target, options.transport.map(Into::into)).await?;
+    let mut to_check = servers.to_check(target, options.transport).await?;
     if let Some(record) = Recording::open(&shared.record, false)?.listener() {
         to_check = to_check.observed_by(record);
     }

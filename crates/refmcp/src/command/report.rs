@@ -23,10 +23,9 @@ const MAX_REPORT: u64 = 256 << 20;
 const REPORT_MEMBER: &[u8] = b"\"refmcpReport\"";
 
 pub(crate) fn run(options: &ReportOptions) -> Result<ExitReason> {
-    let party = options.party.map(Role::from);
     let paint = View::for_stdout(false).paint;
     let files: Vec<&Path> = options.files.iter().map(|file| &**file).collect();
-    let judged = judge(&files, party)?;
+    let judged = judge(&files, options.party)?;
     let Some(earlier) = &options.diff else {
         write(&options.save, options.output, paint, |format, paint| judged.rendered(format, paint))?;
         return Ok(match judged.report.conclusion {
@@ -35,7 +34,7 @@ pub(crate) fn run(options: &ReportOptions) -> Result<ExitReason> {
             Conclusion::NothingJudged => ExitReason::NothingJudged,
         });
     };
-    let earlier = judge(&[earlier], party)?;
+    let earlier = judge(&[earlier], options.party)?;
     let difference = Difference::between(&earlier.report, &judged.report);
     write_difference(&difference, &options.save, options.output, paint)
 }
@@ -97,7 +96,8 @@ fn read(name: &str, input: impl Read) -> Result<Report> {
     Report::from_json(&json).with_context(|| name.to_owned())
 }
 
-fn open(file: &Path) -> io::Result<Box<dyn BufRead>> {
+/// A file, or standard input for `-`.
+pub(crate) fn open(file: &Path) -> io::Result<Box<dyn BufRead>> {
     if file == Path::new("-") {
         return Ok(Box::new(io::stdin().lock()));
     }

@@ -9,7 +9,7 @@ use refmcp_proto::revision::Revision;
 use refmcp_proto::rule::{self, Rule};
 
 use crate::args::report::{check_comparison, saved};
-use crate::args::value::timeout;
+use crate::args::value::{NamedValue, one_of, timeout};
 use crate::args::{ReportFormat, SavedReport, UrlTransport, UsageError};
 
 // What a check does. No doc comment: it would become the description of the command.
@@ -21,8 +21,8 @@ pub(crate) struct CheckOptions {
     revision: Vec<Revisions>,
 
     /// The transport to a server at an address, where the URL does not tell it.
-    #[arg(long, value_enum, value_name = "TRANSPORT")]
-    pub(crate) transport: Option<CheckTransport>,
+    #[arg(long, value_name = "TRANSPORT", value_parser = one_of(TRANSPORTS))]
+    pub(crate) transport: Option<UrlTransport>,
 
     /// Judge these rules alone, by their ids: `--only RPC-05,TOOL-06`.
     #[arg(long, value_name = "RULE", value_delimiter = ',', value_parser = known_rule)]
@@ -75,26 +75,12 @@ pub(crate) struct CheckOptions {
     pub(crate) output: ReportFormat,
 }
 
-/// The transport to a server at an address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum CheckTransport {
-    /// Streamable HTTP.
-    Http,
-    /// HTTP+SSE.
-    Sse,
-    /// WebSocket.
-    Websocket,
-}
-
-impl From<CheckTransport> for UrlTransport {
-    fn from(transport: CheckTransport) -> Self {
-        match transport {
-            CheckTransport::Http => Self::StreamableHttp,
-            CheckTransport::Sse => Self::Sse,
-            CheckTransport::Websocket => Self::WebSocket,
-        }
-    }
-}
+/// Transports to a server at an address.
+const TRANSPORTS: &[NamedValue<UrlTransport>] = &[
+    ("http", "Streamable HTTP", UrlTransport::StreamableHttp),
+    ("sse", "HTTP+SSE", UrlTransport::Sse),
+    ("websocket", "WebSocket", UrlTransport::WebSocket),
+];
 
 /// One revision, or all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

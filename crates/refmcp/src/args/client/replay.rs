@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use refmcp_client::observer::Side;
 
-use crate::args::value::{host_name, web_origin};
+use crate::args::value::{NamedValue, host_name, one_of, web_origin};
 use crate::args::{ReportFormat, Target, UsageError, usage};
 
 // What is done with a recording. No doc comment: it would become the description of the command.
@@ -24,8 +24,8 @@ pub(crate) struct ReplayOptions {
     diff: Option<PathBuf>,
 
     /// Use only connections that this side recorded: a bridge records both, that with its client as the server.
-    #[arg(long, value_enum, value_name = "SIDE")]
-    pub(crate) side: Option<ReplaySide>,
+    #[arg(long, value_name = "SIDE", value_parser = one_of(SIDES))]
+    pub(crate) side: Option<Side>,
 
     /// A JSON pointer to a member of messages that does not count where they are compared, such as /result/content/0/text; *
     /// stands for any name or index; can be repeated.
@@ -45,23 +45,9 @@ pub(crate) struct ReplayOptions {
     pub(crate) output: ReportFormat,
 }
 
-/// The side of a connection that recorded it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ReplaySide {
-    /// The client, or a relay.
-    Client,
-    /// The server.
-    Server,
-}
-
-impl From<ReplaySide> for Side {
-    fn from(side: ReplaySide) -> Self {
-        match side {
-            ReplaySide::Client => Self::Client,
-            ReplaySide::Server => Self::Server,
-        }
-    }
-}
+/// The sides of a connection, one of which recorded it.
+const SIDES: &[NamedValue<Side>] =
+    &[("client", "The client, or a relay", Side::Client), ("server", "The server", Side::Server)];
 
 /// What is done with a recording.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,8 +8,7 @@
 mod client;
 mod serve;
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -21,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::{ExitError, ExitReason, ReplayOptions, ReplayUse, ReportFormat, SharedOptions, UsageError};
 use crate::command::client::exit_error;
-use crate::command::report::painted;
+use crate::command::report::{open, painted};
 use crate::ui::output::{print, print_json};
 use crate::ui::redact::{masked, masked_json};
 use crate::ui::style::Paint;
@@ -39,8 +38,7 @@ pub(crate) async fn run(
     if reads_twice || file == stdin && *using == ReplayUse::Stdio {
         return Err(UsageError::new("standard input can be read once").into());
     }
-    let side = options.side.map(Side::from);
-    let recorded = read(file, side)?;
+    let recorded = read(file, options.side)?;
     match using {
         ReplayUse::Client(target) => {
             if !recorded.iter().any(|it| it.client_parts().next().is_some()) {
@@ -54,7 +52,7 @@ pub(crate) async fn run(
             show(&comparison, &file.display().to_string(), &target.to_string(), options, shared)
         }
         ReplayUse::Diff(other) => {
-            let after = read(other, side)?;
+            let after = read(other, options.side)?;
             let comparison = Comparison::between(&recorded, &after, &options.ignore);
             show(&comparison, &file.display().to_string(), &other.display().to_string(), options, shared)
         }
@@ -74,10 +72,7 @@ pub(crate) async fn run(
 /// Reads a recording, or what one side recorded of it. One in which no message passed is an error.
 fn read(file: &Path, side: Option<Side>) -> Result<Conversations> {
     let name = file.display();
-    let input: Box<dyn BufRead> = match file {
-        file if file == Path::new("-") => Box::new(io::stdin().lock()),
-        file => Box::new(BufReader::new(File::open(file).with_context(|| format!("cannot read {name}"))?)),
-    };
+    let input = open(file).with_context(|| format!("cannot read {name}"))?;
     let mut recorded = conversations(input).with_context(|| name.to_string())?;
     recorded.retain(|conversation| side.is_none_or(|side| conversation.side == side));
     if recorded.iter().all(|conversation: &Conversation| conversation.parts.is_empty()) {
