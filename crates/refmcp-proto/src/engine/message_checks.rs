@@ -15,15 +15,27 @@ pub(crate) const SESSION_META: &str = "send params._meta as an object, or leave 
 
 /// The findings about a message of a client that need no more than the message and its revision, if that is known.
 pub fn client_message(message: &Message<'_>, revision: Option<Revision>) -> Vec<Finding> {
-    let mut findings = Vec::from_iter(misplaced_meta(message));
-    findings.extend(misnamed(message, revision, NotificationMethod::client_may_send));
-    findings
+    findings(message, revision, NotificationMethod::client_may_send)
 }
 
 /// The findings about a message of a server.
 pub(super) fn server_message(message: &Message<'_>, revision: Option<Revision>) -> Vec<Finding> {
-    let mut findings = Vec::from_iter(misplaced_meta(message));
-    findings.extend(misnamed(message, revision, NotificationMethod::server_may_send));
+    findings(message, revision, NotificationMethod::server_may_send)
+}
+
+/// Nearly all messages are requests and responses without a mistake: a finding takes more to make than to rule out.
+fn findings(
+    message: &Message<'_>,
+    revision: Option<Revision>,
+    may_send: fn(NotificationMethod, &Rules) -> bool,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(place) = message.misplaced_meta() {
+        findings.push(misplaced_meta(place));
+    }
+    if let Message::Notification(notification) = message {
+        findings.extend(misnamed(notification, revision, may_send));
+    }
     findings
 }
 
@@ -40,21 +52,20 @@ pub(super) fn meant_notification(method: &str) -> Option<&'static str> {
     meant.client_may_send(Revision::LATEST_SESSION.rules()).then_some(meant.name())
 }
 
-fn misplaced_meta(message: &Message<'_>) -> Option<Finding> {
-    let (what, expected) = match message.misplaced_meta()? {
+fn misplaced_meta(place: &str) -> Finding {
+    let (what, expected) = match place {
         "params" => ("_meta beside params was ignored", "send it inside, as params._meta"),
         _ => ("_meta beside result was ignored", "send it inside, as result._meta"),
     };
-    Some(Finding::new(&rule::RPC_01, what, expected))
+    Finding::new(&rule::RPC_01, what, expected)
 }
 
 /// A notification without its prefix or with another, or of another protocol.
 fn misnamed(
-    message: &Message<'_>,
+    Notification { method, .. }: &Notification<'_>,
     revision: Option<Revision>,
     may_send: fn(NotificationMethod, &Rules) -> bool,
 ) -> Option<Finding> {
-    let Message::Notification(Notification { method, .. }) = message else { return None };
     let foreign = FOREIGN.iter().find(|(name, _)| name == method).map(|(_, meant)| *meant);
     let meant = foreign.or_else(|| NotificationMethod::misnamed(method))?;
     let what = match foreign {

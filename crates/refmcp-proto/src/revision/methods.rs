@@ -26,6 +26,15 @@ macro_rules! methods {
                 Self::$custom(name) => name,
             }
         }
+
+        /// The place in the table; a custom method has none.
+        pub fn index(&self) -> Option<usize> {
+            enum Place { $($variant),* }
+            match self {
+                $(Self::$variant => Some(Place::$variant as usize),)*
+                Self::$custom(_) => None,
+            }
+        }
     };
     (
         $(#[$doc:meta])*
@@ -192,11 +201,6 @@ impl RequestRow {
 }
 
 impl Method {
-    /// The place in the table; a custom method has none.
-    pub fn index(&self) -> Option<usize> {
-        Self::NAMES.iter().position(|name| *name == self.name())
-    }
-
     /// Whether a peer under these rules may use the method at all.
     pub fn exists_in(&self, rules: &Rules) -> bool {
         (self.row().exists)(rules)

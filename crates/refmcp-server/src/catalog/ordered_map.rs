@@ -10,54 +10,60 @@ use foldhash::HashMap;
 #[derive(Debug)]
 pub(crate) struct OrderedMap<T> {
     next: u64,
-    places: HashMap<String, u64>,
-    things: BTreeMap<u64, Arc<T>>,
+    /// With their places. Each call looks its thing up by name, and so finds it at once.
+    by_name: HashMap<String, (u64, Arc<T>)>,
+    in_order: BTreeMap<u64, Arc<T>>,
 }
 
 impl<T> Default for OrderedMap<T> {
     fn default() -> Self {
-        Self { next: 0, places: HashMap::default(), things: BTreeMap::new() }
+        Self { next: 0, by_name: HashMap::default(), in_order: BTreeMap::new() }
     }
 }
 
 impl<T> OrderedMap<T> {
     /// Puts a thing there; one of the same name is replaced, in its place.
     pub(crate) fn put(&mut self, name: &str, thing: T) {
-        let place = *self.places.entry(name.to_owned()).or_insert_with(|| {
-            self.next += 1;
-            self.next
-        });
-        self.things.insert(place, Arc::new(thing));
+        let thing = Arc::new(thing);
+        let place = match self.by_name.get(name) {
+            Some((place, _)) => *place,
+            None => {
+                self.next += 1;
+                self.next
+            }
+        };
+        self.by_name.insert(name.to_owned(), (place, thing.clone()));
+        self.in_order.insert(place, thing);
     }
 
     pub(crate) fn remove(&mut self, name: &str) -> bool {
-        self.places.remove(name).is_some_and(|place| self.things.remove(&place).is_some())
+        self.by_name.remove(name).is_some_and(|(place, _)| self.in_order.remove(&place).is_some())
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<T>> {
-        self.things.get(self.places.get(name)?)
+        self.by_name.get(name).map(|(_, thing)| thing)
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.things.len()
+        self.in_order.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.things.is_empty()
+        self.in_order.is_empty()
     }
 
     /// The things behind a place, with their places.
     pub(crate) fn after(&self, place: u64) -> impl Iterator<Item = (u64, &Arc<T>)> {
-        self.things.range(place + 1..).map(|(place, thing)| (*place, thing))
+        self.in_order.range(place + 1..).map(|(place, thing)| (*place, thing))
     }
 
     /// The places of those things here that another map has things of the same names for.
     pub(crate) fn places_taken_by(&self, other: &Self) -> BTreeSet<u64> {
-        other.places.keys().filter_map(|name| self.places.get(name).copied()).collect()
+        other.by_name.keys().filter_map(|name| Some(self.by_name.get(name)?.0)).collect()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
-        self.things.values()
+        self.in_order.values()
     }
 }
 
