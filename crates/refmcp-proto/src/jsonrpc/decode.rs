@@ -356,13 +356,12 @@ impl<'a> Envelope<'a> {
         }
         if let Some(method) = self.method {
             let method = read_method(method, limits).map_err(&fail)?;
-            let params = self.params;
-            if params.text.is_some_and(|params| !params.starts_with('{')) {
+            if self.params.text.is_some_and(|params| !params.starts_with('{')) {
                 return Err(fail("member \"params\" is not an object".into()));
             }
             return Ok(match id {
-                Some(id) => Message::Request(Request { id, method, params }),
-                None => Message::Notification(Notification { method, params }),
+                Some(id) => Message::Request(Request { id, method, params: self.params }),
+                None => Message::Notification(Notification { method, params: self.params }),
             });
         }
         let members = self.result.map(|(_, members)| members).unwrap_or_default();

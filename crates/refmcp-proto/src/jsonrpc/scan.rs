@@ -417,10 +417,11 @@ fn plain_length(bytes: &[u8]) -> usize {
     let mut rest = bytes;
     while let Some((word, after)) = rest.split_first_chunk() {
         let word = u64::from_le_bytes(*word);
-        // The high bit of each byte below `limit`. A borrow makes only bytes after a match wrong.
-        let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word & HIGH;
+        // Sets the high bit of each byte below `limit`. A borrow makes only bytes after a match wrong.
+        let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit);
         let is = |byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
-        let ends = is(b'"') | is(b'\\') | below(word, 0x20);
+        // It also sets that of bytes beyond ASCII, which have it themselves, after `^` too.
+        let ends = (is(b'"') | is(b'\\') | below(word, 0x20)) & !word & HIGH;
         if ends != 0 {
             return bytes.len() - rest.len() + ends.trailing_zeros() as usize / 8;
         }
