@@ -1,6 +1,6 @@
 //! How a connection opens: `initialize` and `server/discover`, who both sides are and what they can do.
 
-use crate::model::{JsonObject, RequestMeta};
+use crate::model::{JsonObject, RequestMeta, TASKS_EXTENSION, TasksCapability};
 
 json_object! {
     /// Parameters of `initialize` (older revisions only).
@@ -116,6 +116,8 @@ json_object! {
         sampling?: SamplingCapability,
         /// The client can ask its user.
         elicitation?: ElicitationCapability,
+        /// The client has tasks (2025-11-25).
+        tasks?: TasksCapability,
         /// Extensions of the protocol, by identifier, with their settings.
         extensions?: JsonObject,
     }
@@ -145,6 +147,16 @@ impl ClientCapabilities {
     /// Whether the client lists roots.
     pub fn has_roots(&self) -> bool {
         self.roots.is_some()
+    }
+
+    /// Whether the client has declared this extension.
+    pub fn has_extension(&self, id: &str) -> bool {
+        self.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(id))
+    }
+
+    /// Whether a call may become a task of the extension.
+    pub fn takes_tasks(&self) -> bool {
+        self.has_extension(TASKS_EXTENSION)
     }
 }
 
@@ -185,6 +197,8 @@ json_object! {
         resources?: ResourcesCapability,
         /// The server has tools.
         tools?: ToolsCapability,
+        /// The server has tasks (2025-11-25).
+        tasks?: TasksCapability,
         /// Extensions of the protocol, by identifier, with their settings.
         extensions?: JsonObject,
     }

@@ -7,7 +7,8 @@
 /// - `name?: T` is an `Option<T>` that is left out when `None`, and has a chainable setter.
 /// - `default?: T` has the setter `with_default`: `default` would clash with the trait.
 /// - `_meta: T` is the optional member `meta`, `_meta` on the wire.
-/// - `..result` stands for `resultType` and `_meta` of a result, `..cacheable_result` for `ttlMs` and `cacheScope` besides.
+/// - `..result` stands for `resultType` and `_meta` of a result, `..cacheable_result` for `ttlMs` and `cacheScope` besides,
+///   `..task` for the members of a task.
 /// - `fn new,` at the end writes a constructor that takes the required members in order: lists as they are, so that they can
 ///   be collected, and all else as what converts into it.
 ///
@@ -29,6 +30,33 @@ macro_rules! json_object {
             /// Which clients may share the cached result.
             cache_scope?: $crate::model::CacheScope,
             ..result $($rest)*
+        }
+    };
+    (@members $type:ident $outer:tt $fields:tt $required:tt $optional:tt ..task, $($rest:tt)*) => {
+        json_object! { @members $type $outer $fields $required $optional
+            /// Its id, which cannot be guessed.
+            task_id: String,
+            /// How far it has come.
+            status: $crate::model::TaskStatus,
+            /// What it is doing, or why it ended, for people.
+            status_message?: String,
+            /// When it was created, as ISO 8601.
+            created_at: String,
+            /// When it last changed, as ISO 8601.
+            last_updated_at: String,
+            /// For how many milliseconds it is kept from its creation; `None` is for ever.
+            #[serde(alias = "ttl")]
+            ttl_ms: Option<u64>,
+            /// How many milliseconds to wait between two requests for its status.
+            #[serde(alias = "pollInterval")]
+            poll_interval_ms?: u64,
+            /// What it needs from the client, while it requires input.
+            input_requests?: $crate::model::InputRequests,
+            /// The result of the request, once it is completed.
+            result?: $crate::model::JsonObject,
+            /// Why there is no result, once it has failed.
+            error?: $crate::jsonrpc::RpcError,
+            $($rest)*
         }
     };
     (@members $type:ident $outer:tt $fields:tt $required:tt $optional:tt ..result $(, $($rest:tt)*)?) => {

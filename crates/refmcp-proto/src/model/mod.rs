@@ -10,6 +10,7 @@
 //! | `content` | content blocks |
 //! | `server` | what a server offers: tools, resources, prompts, completion, logging, subscriptions |
 //! | `client` | what a server requests from a client: sampling, roots, input of a call |
+//! | `task` | tasks: requests that go on after their first response |
 //! | `elicitation` | requests to the user: parameters, forms with their fields, checks of what was filled in |
 //!
 //! Every object ends in `extra`, which keeps unknown members over a round trip. A `null` in an optional member reads as
@@ -24,6 +25,7 @@ mod content;
 mod elicitation;
 mod lifecycle;
 mod server;
+mod task;
 
 pub use base::*;
 pub use client::*;
@@ -31,6 +33,7 @@ pub use content::*;
 pub use elicitation::*;
 pub use lifecycle::*;
 pub use server::*;
+pub use task::*;
 
 /// A JSON object without a fixed shape.
 pub type JsonObject = serde_json::Map<String, serde_json::Value>;

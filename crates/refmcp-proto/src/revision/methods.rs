@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::{Elicitation, Lifecycle, LogScope, Rules, Tasks, UrlElicitation};
-use crate::model::{ClientCapabilities, ServerCapabilities};
+use crate::model::{ClientCapabilities, ServerCapabilities, TASKS_EXTENSION};
 
 /// Writes an enum from the rows of its table: a variant, its name on the wire, and what holds for it.
 macro_rules! methods {
@@ -105,11 +105,11 @@ methods! {
         Discover              "server/discover":          row(STATELESS, BY_EVERY_SERVER);
         SetLevel              "logging/setLevel":         row(SESSION_LOG_LEVEL, LOGGING);
         Listen                "subscriptions/listen":     row(LISTENING, CHANGES);
-        GetTask               "tasks/get":                row(TASKS, TASKS_EXTENSION).extension().named_by("taskId");
-        CancelTask            "tasks/cancel":             row(TASKS, TASKS_EXTENSION).extension().named_by("taskId");
-        UpdateTask            "tasks/update":             row(EXTENSION_TASKS, TASKS_EXTENSION).extension().named_by("taskId");
-        GetTaskResult         "tasks/result":             row(EXPERIMENTAL_TASKS, TASKS_EXTENSION).extension();
-        ListTasks             "tasks/list":               row(EXPERIMENTAL_TASKS, TASKS_EXTENSION).extension().lists();
+        GetTask               "tasks/get":                row(TASKS, OFFERS_TASKS).extension().named_by("taskId");
+        CancelTask            "tasks/cancel":             row(TASKS, OFFERS_TASKS).extension().named_by("taskId");
+        UpdateTask            "tasks/update":             row(EXTENSION_TASKS, OFFERS_TASKS).extension().named_by("taskId");
+        GetTaskResult         "tasks/result":             row(EXPERIMENTAL_TASKS, OFFERS_TASKS).extension().requests_input();
+        ListTasks             "tasks/list":               row(EXPERIMENTAL_TASKS, LISTS_TASKS).extension().lists();
         ListSkills            "skills/list":              row(ALWAYS, SKILLS_EXTENSION).extension().lists();
         GetSkill              "skills/get":               row(ALWAYS, SKILLS_EXTENSION).extension();
         ReadDirectory         "resources/directory/read": row(ALWAYS, SKILLS_EXTENSION).extension().lists();
@@ -308,7 +308,10 @@ const CHANGES: ByServer = |capabilities| {
     lists.contains(&Some(true)) || SUBSCRIBE(capabilities)
 };
 
-const TASKS_EXTENSION: ByServer = |capabilities| has_extension(capabilities, "io.modelcontextprotocol/tasks");
+const OFFERS_TASKS: ByServer =
+    |capabilities| capabilities.tasks.is_some() || has_extension(capabilities, TASKS_EXTENSION);
+const LISTS_TASKS: ByServer =
+    |capabilities| capabilities.tasks.as_ref().is_some_and(|tasks| tasks.list.is_some());
 const SKILLS_EXTENSION: ByServer =
     |capabilities| has_extension(capabilities, "io.modelcontextprotocol/skills");
 fn has_extension(capabilities: &ServerCapabilities, id: &str) -> bool {

@@ -190,9 +190,9 @@ impl ClientEngine {
                     self.finish(id, Ok(CallResult::Complete(text.into())));
                 }
                 ResultType::InputRequired => self.input_required(now, id, text),
-                ResultType::Other(name) => {
-                    let what =
-                        format!("a result of type {}, which this client does not know", excerpt(&name));
+                other @ (ResultType::Task | ResultType::Other(_)) => {
+                    let name = excerpt(other.as_str());
+                    let what = format!("a result of type {name}, which this client does not know");
                     self.report(&rule::RPC_13, what.clone(), "send complete or input_required");
                     self.finish(id, Err(CallError::Protocol(what)));
                 }

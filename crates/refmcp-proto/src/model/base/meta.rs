@@ -24,6 +24,8 @@ pub mod keys {
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
     /// Notification and listen result: the id of the listen request it belongs to.
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+    /// Any message: the task it belongs to (2025-11-25).
+    pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 }
 
 json_object! {

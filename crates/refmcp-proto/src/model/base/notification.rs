@@ -7,6 +7,7 @@ use super::number::{number_or_zero, plain_number};
 use crate::jsonrpc::{ProgressToken, RequestId};
 use crate::model::{
     AcknowledgedParams, ElicitationCompleteParams, Extra, JsonObject, LogParams, NotificationMeta,
+    TaskNotificationParams,
 };
 use crate::revision::NotificationMethod;
 
@@ -90,6 +91,10 @@ server_notifications! {
     SubscriptionsAcknowledged(AcknowledgedParams),
     /// The user has finished at the URL of an elicitation (one older revision only).
     ElicitationComplete(ElicitationCompleteParams),
+    /// What has become of a task, to those who listen for it.
+    Task(Box<TaskNotificationParams>),
+    /// What has become of a task (one older revision only).
+    TaskStatus(Box<TaskNotificationParams>),
 }
 
 json_object! {

@@ -3,7 +3,7 @@
 use crate::model::{
     CallToolResult, CompleteResult, DiscoverResult, Extra, GetPromptResult, InitializeResult,
     InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, ReadResourceResult, ResultMeta, SubscriptionsListenResult,
+    ListTasksResult, ListToolsResult, ReadResourceResult, ResultMeta, SubscriptionsListenResult, Task,
 };
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,8 @@ open_enum! {
         Complete = "complete",
         /// Not yet: the client has to supply something and ask again.
         InputRequired = "input_required",
+        /// Not yet: the request goes on as a task.
+        Task = "task",
     }
 }
 
@@ -92,6 +94,12 @@ server_results! {
     InputRequired(InputRequiredResult),
     /// `subscriptions/listen`, when it ends.
     Listen(SubscriptionsListenResult),
+    /// The request goes on as a task.
+    CreateTask(Box<Task>),
+    /// `tasks/get`.
+    GetTask(Box<Task>),
+    /// `tasks/list`.
+    ListTasks(ListTasksResult),
     /// Any other method.
     Custom(CustomResult),
 }
@@ -126,6 +134,7 @@ from_variants! {
         CompleteResult => Complete,
         InputRequiredResult => InputRequired,
         SubscriptionsListenResult => Listen,
+        ListTasksResult => ListTasks,
         CustomResult => Custom,
     }
 }
@@ -161,8 +170,9 @@ mod tests {
 
     #[test]
     fn unknown_result_types_are_kept() {
-        let result: EmptyResult = serde_json::from_value(json!({"resultType": "task", "taskId": 1})).unwrap();
-        assert_eq!(result.result_type, Some(ResultType::Other("task".into())));
-        assert_eq!(serde_json::to_value(&result).unwrap(), json!({"resultType": "task", "taskId": 1}));
+        let result: EmptyResult =
+            serde_json::from_value(json!({"resultType": "later", "taskId": 1})).unwrap();
+        assert_eq!(result.result_type, Some(ResultType::Other("later".into())));
+        assert_eq!(serde_json::to_value(&result).unwrap(), json!({"resultType": "later", "taskId": 1}));
     }
 }

@@ -14,6 +14,8 @@ json_object! {
         resources_list_changed?: bool,
         /// Updates of the resources at these addresses.
         resource_subscriptions?: Vec<String>,
+        /// Changes of these tasks.
+        task_ids?: Vec<String>,
     }
 
     /// Parameters of `subscriptions/listen`.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::model::{
     ContentBlock, Extra, Icon, InputResponses, JsonObject, Meta, RequestMeta, ResultMeta, ResultType,
+    TaskMetadata, ToolExecution,
 };
 
 json_object! {
@@ -26,6 +27,8 @@ json_object! {
         annotations?: ToolAnnotations,
         /// Pictures of it.
         icons?: Vec<Icon>,
+        /// How it is run (2025-11-25).
+        execution?: ToolExecution,
         _meta: Meta,
     }
 }
@@ -118,6 +121,8 @@ json_object! {
         input_responses?: InputResponses,
         /// The state an earlier round handed out.
         request_state?: String,
+        /// That the call is to become a task (2025-11-25).
+        task?: TaskMetadata,
         _meta: RequestMeta,
     }
 

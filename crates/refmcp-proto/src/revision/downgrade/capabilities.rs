@@ -1,13 +1,16 @@
 //! Capabilities and implementations, without what a revision does not have.
 
 use crate::model::{ClientCapabilities, Implementation, ServerCapabilities};
-use crate::revision::{Elicitation, Rules, UrlElicitation};
+use crate::revision::{Elicitation, Rules, Tasks, UrlElicitation};
 
 /// The capabilities of a server in this revision.
 pub fn capabilities(rules: &Rules, offered: &ServerCapabilities) -> ServerCapabilities {
     let mut capabilities = offered.clone();
     if !rules.completions_capability {
         capabilities.completions = None;
+    }
+    if rules.tasks != Tasks::Experimental {
+        capabilities.tasks = None;
     }
     // Capabilities beyond the protocol are members of `extensions`, or of the object itself where there is none.
     if rules.extensions {
@@ -45,6 +48,9 @@ pub fn client_capabilities(rules: &Rules, capabilities: &mut ClientCapabilities)
     {
         sampling.tools = None;
         sampling.context = None;
+    }
+    if rules.tasks != Tasks::Experimental {
+        capabilities.tasks = None;
     }
     if !rules.extensions {
         capabilities.extensions = None;

@@ -6,4 +6,4 @@ mod results;
 
 pub use capabilities::{capabilities, client_capabilities, implementation};
 pub use input_requests::{input_request, remove_context, set_elicitation_id};
-pub use results::{content, failure, result};
+pub use results::{content, experimental_task, failure, result};

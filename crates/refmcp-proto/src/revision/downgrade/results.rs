@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use crate::engine::{CallFailure, EngineConfig};
 use crate::jsonrpc::{RpcError, code};
 use crate::model::{
-    Annotations, CallToolResult, ContentBlock, Icon, Meta, MissingCapabilityData, Prompt, Resource,
-    ResourceContents, ResourceTemplate, ResultMeta, ResultType, ServerResult, Tool,
+    Annotations, CallToolResult, ContentBlock, CustomResult, Extra, Icon, Meta, MissingCapabilityData,
+    Prompt, Resource, ResourceContents, ResourceTemplate, ResultMeta, ResultType, ServerResult, Task, Tool,
 };
-use crate::revision::{BadArguments, InputMode, Method, Rules, StructuredOutput};
+use crate::revision::{BadArguments, InputMode, Method, Rules, StructuredOutput, Tasks};
 
 /// Brings a result into the shape of a revision, and adds what every result of it must have.
 pub fn result(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) {
@@ -27,6 +27,14 @@ pub fn result(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) {
         ServerResult::ListPrompts(result) => result.prompts.iter_mut().for_each(|item| prompt(rules, item)),
         ServerResult::GetPrompt(result) => {
             result.messages.iter_mut().for_each(|message| content(rules, &mut message.content));
+        }
+        ServerResult::CreateTask(task) if rules.tasks == Tasks::Experimental => {
+            let members = Extra::from_iter([("task".to_owned(), Value::Object(experimental_task(task)))]);
+            *result = CustomResult::new(members).into();
+        }
+        ServerResult::GetTask(task) if rules.tasks == Tasks::Experimental => {
+            let meta = task.meta.take();
+            *result = CustomResult { meta, ..CustomResult::new(experimental_task(task)) }.into();
         }
         _ => {}
     }
@@ -49,6 +57,7 @@ fn stamp(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) {
     }
     let kind = match result {
         ServerResult::InputRequired(_) => ResultType::InputRequired,
+        ServerResult::CreateTask(_) => ResultType::Task,
         _ => ResultType::Complete,
     };
     result.result_type_mut().get_or_insert(kind);
@@ -115,7 +124,25 @@ fn call_tool(rules: &Rules, result: &mut CallToolResult) {
     result.is_error.get_or_insert(false);
 }
 
+/// The members of a task in 2025-11-25: it has no outcome, and other names for two members.
+pub fn experimental_task(task: &Task) -> Extra {
+    let text = |text: &String| Value::from(text.as_str());
+    let members = [
+        ("taskId", Some(text(&task.task_id))),
+        ("status", Some(task.status.as_str().into())),
+        ("statusMessage", task.status_message.as_ref().map(text)),
+        ("createdAt", Some(text(&task.created_at))),
+        ("lastUpdatedAt", Some(text(&task.last_updated_at))),
+        ("ttl", Some(task.ttl_ms.into())),
+        ("pollInterval", task.poll_interval_ms.map(Value::from)),
+    ];
+    members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
 fn tool(rules: &Rules, tool: &mut Tool) {
+    if rules.tasks != Tasks::Experimental {
+        tool.execution = None;
+    }
     if !rules.tool_annotations {
         tool.annotations = None;
     }
