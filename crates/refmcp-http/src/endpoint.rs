@@ -15,6 +15,7 @@ use refmcp_auth::uri::PROTECTED_RESOURCE;
 use refmcp_proto::engine::server::PeerCache;
 use refmcp_proto::engine::{Change, DuplicateIds, EarlyRequests, EngineConfig};
 use refmcp_server::backplane::{Backplane, MemoryBackplane, PostKey, TopicChanges};
+use refmcp_server::tasks::undeclare_list;
 use refmcp_server::transport::clock::Clock;
 use refmcp_server::{Connection, Limits, Revision, Server, SessionParts};
 use tokio::task::yield_now;
@@ -105,6 +106,10 @@ impl EndpointBuilder {
             config.policy.duplicate_ids = DuplicateIds::RefuseUnlessLenient;
         }
         config.max_facts_bytes = is_shared.then_some(FACTS_BYTES);
+        if options.resource_server.is_none() {
+            // Clients cannot be told apart, so none is shown the tasks of others.
+            undeclare_list(&mut config.capabilities);
+        }
         config.policy.announce_end = false;
         config.policy.null_error_id = true;
         let clock = server.clock();

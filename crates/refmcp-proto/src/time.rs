@@ -17,6 +17,34 @@ impl Timestamp {
     pub const fn as_millis(self) -> u64 {
         self.0
     }
+
+    /// The moment as text of RFC 3339: in UTC, to the millisecond.
+    pub fn to_rfc3339(self) -> String {
+        let (days, millis) = (self.0 / DAY, self.0 % DAY);
+        let (year, month, day) = date(days);
+        let (hour, minute) = (millis / 3_600_000, millis / 60_000 % 60);
+        let (second, millis) = (millis / 1000 % 60, millis % 1000);
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    }
+}
+
+/// Milliseconds of a day.
+const DAY: u64 = 24 * 3600 * 1000;
+
+/// Days of 400 years of the Gregorian calendar, after which it repeats.
+const ERA: u64 = 146_097;
+
+/// Year, month and day, so many days after 1970-01-01.
+fn date(days: u64) -> (u64, u64, u64) {
+    // Years that begin in March end with the leap day.
+    let days = days + 719_468;
+    let (era, day) = (days / ERA, days % ERA);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year + u64::from(month <= 2), month, day)
 }
 
 impl Add<Duration> for Timestamp {
@@ -33,5 +61,26 @@ impl Sub for Timestamp {
     /// How long after `earlier`; zero when it is not.
     fn sub(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_as_rfc_3339() {
+        for (millis, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_399_999, "2000-02-28T23:59:59.999Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (1_709_164_799_999, "2024-02-28T23:59:59.999Z"),
+            (1_709_251_200_000, "2024-03-01T00:00:00.000Z"),
+            (1_735_603_200_001, "2024-12-31T00:00:00.001Z"),
+            (1_772_353_800_000, "2026-03-01T08:30:00.000Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+        ] {
+            assert_eq!(Timestamp::from_millis(millis).to_rfc3339(), text);
+        }
     }
 }

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_proto::engine::{
-    CallId, Change, DetachedCall, DetachedState, EngineConfig, ExchangeId, FactsChange, HandlerOutcome,
-    InputOutcome, KeyedInputRequest, MessageTarget, ParkedCall, ResumeError, ServerEngine, SessionFacts,
-    SharedOutput,
+    CallId, Change, EngineConfig, ExchangeId, FactsChange, InputOutcome, MessageTarget, ParkedCall,
+    ResumeError, ServerEngine, SessionFacts, SharedOutput,
 };
 use refmcp_proto::jsonrpc::RequestId;
-use refmcp_proto::model::{CallToolResult, InputRequest, LogLevel};
+use refmcp_proto::model::LogLevel;
 use refmcp_proto::revision::{Lifecycle, Revision};
 use refmcp_testkit::clock::Clock;
 use refmcp_testkit::engine::{TestEngine, config_from, full_config, server_info};
@@ -437,72 +436,4 @@ fn facts_have_a_limit() {
     );
     let stays = request(&mut opened(full_config()), 1, "resources/subscribe", long);
     assert!(!stays.to_string().contains("are kept"), "a session that stays needs no limit: {stays}");
-}
-
-#[test]
-fn a_detached_call_goes_on_as_data() {
-    let config = full_config();
-    let mut engine = opened(config.clone());
-    let params = json!({ "name": "never", "arguments": { "tag": "t" } });
-    assert_eq!(request(&mut engine, 7, "tools/call", params), Value::Null);
-    let number = engine.running()[0].call;
-    let detached = engine.engine.detach(number, CallToolResult::text("it goes on").into()).unwrap();
-    engine.settle();
-    let answer: Value = serde_json::from_slice(&engine.take_sent()[0].json).unwrap();
-    assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(7), &json!("it goes on")));
-    assert_eq!(engine.engine.in_flight(), 0);
-    assert_eq!(engine.engine.detach(number, CallToolResult::text("again").into()), None);
-
-    let mut call = as_text(&detached);
-    let first = call.dispatch(&config).unwrap();
-    assert_eq!((first.round, first.method.name()), (0, "tools/call"));
-    let requests =
-        ["a", "b"].map(|key| KeyedInputRequest { key: key.to_owned(), request: InputRequest::Roots });
-    let (used, once) = (None, BTreeMap::from([("step".to_owned(), json!(1))]));
-    call.finish(&config, HandlerOutcome::InputRequired { requests: requests.into(), used, once });
-    let mut call = as_text(&call);
-    let DetachedState::InputRequired(open) = call.state() else { panic!("{call:?}") };
-    assert_eq!(open.keys().collect::<Vec<_>>(), ["a", "b"]);
-    assert!(call.dispatch(&config).is_none(), "it waits");
-    let before = call.version();
-    assert!(call.respond("a", InputOutcome::Response(json!({ "roots": [] }))));
-    assert!(!call.respond("a", InputOutcome::TimedOut), "the first response counts");
-    assert!(call.dispatch(&config).is_none(), "one is missing");
-    assert_ne!(call.version(), before, "each of its states has a number");
-    assert!(call.respond("b", InputOutcome::TimedOut));
-    let mut call = as_text(&call);
-    let second = call.dispatch(&config).unwrap();
-    assert_eq!((second.round, second.replay.responses.len()), (1, 2));
-    assert_eq!(second.replay.once["step"], 1);
-    call.finish(&config, HandlerOutcome::Done(Box::new(CallToolResult::text("done").into())));
-    let call = as_text(&call);
-    let DetachedState::Done(result) = call.state() else { panic!("{call:?}") };
-    assert_eq!(result["content"][0]["text"], "done");
-    assert!(result.get("resultType").is_none(), "the shape is that of the client's revision: {result}");
-}
-
-/// The call as another process reads it.
-fn as_text(call: &DetachedCall) -> DetachedCall {
-    let text = serde_json::to_string(call).unwrap();
-    let read = serde_json::from_str(&text).unwrap();
-    assert_eq!(*call, read);
-    read
-}
-
-#[test]
-fn a_detached_call_fails_like_any_other() {
-    let config = EngineConfig { max_rounds: 1, ..full_config() };
-    let mut engine = opened(config.clone());
-    request(&mut engine, 7, "tools/call", json!({ "name": "never", "arguments": { "tag": "t" } }));
-    let number = engine.running()[0].call;
-    let mut call = engine.engine.detach(number, CallToolResult::text("it goes on").into()).unwrap();
-    let ask = || {
-        let requests = vec![KeyedInputRequest { key: "a".to_owned(), request: InputRequest::Roots }];
-        HandlerOutcome::InputRequired { requests, used: None, once: BTreeMap::new() }
-    };
-    call.finish(&config, ask());
-    assert!(call.respond("a", InputOutcome::TimedOut));
-    call.finish(&config, ask());
-    let DetachedState::Failed(error) = call.state() else { panic!("{call:?}") };
-    assert!(error.message.contains("more than 1 times"), "{error}");
 }

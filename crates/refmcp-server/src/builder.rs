@@ -10,7 +10,7 @@ use refmcp_proto::engine::{EngineConfig, Policy, Timeouts, VersionChoice};
 use refmcp_proto::jsonrpc::Limits;
 use refmcp_proto::model::{
     CacheScope, Implementation, JsonObject, LogLevel, PromptsCapability, ResourcesCapability,
-    ServerCapabilities, ToolsCapability,
+    ServerCapabilities, TaskSupport, ToolsCapability,
 };
 use refmcp_proto::revision::{Method, Revision};
 use refmcp_transport::{MemoryBudget, Observer};
@@ -24,6 +24,7 @@ use crate::method::{CallRecord, CustomMethod};
 use crate::request_state::StateSealer;
 use crate::server::{Server, Settings};
 use crate::session::Session;
+use crate::tasks::{self, TaskOptions};
 
 /// The parts of a server; [`build`](Self::build) makes it one.
 #[must_use = "a builder does nothing until it is built"]
@@ -294,6 +295,14 @@ impl ServerBuilder {
         self
     }
 
+    /// Has calls of tools become tasks, also of tools that are added later, and says how tasks are kept. Servers that have such a
+    /// tool when they are built have tasks anyway.
+    pub fn tasks(mut self, options: TaskOptions) -> Self {
+        self.settings.tasks = options;
+        tasks::declare(&mut self.config.capabilities);
+        self
+    }
+
     /// Limits the bytes that are held for all clients together: messages that are not complete, responses that are not
     /// read, logs of streams. The default is half of the memory that this process may use.
     pub fn memory(mut self, budget: MemoryBudget) -> Self {
@@ -334,6 +343,9 @@ impl ServerBuilder {
             || self.catalog.templates.iter().any(|template| !template.completers.is_empty());
         if suggests {
             capabilities.completions = Some(JsonObject::new());
+        }
+        if self.catalog.tools.iter().any(|tool| *tool.task_support() != TaskSupport::Forbidden) {
+            tasks::declare(capabilities);
         }
         if let Some(change) = self.declares.take() {
             change(capabilities);

@@ -27,6 +27,7 @@ use crate::error::{CallError, ServerRequestError};
 use crate::server::Server;
 use crate::server_request::{ElicitOutcome, ServerRequest};
 use crate::session::{Connection, Session};
+use crate::tasks::{self, RunningTask};
 use crate::trace_context::TraceContext;
 
 /// One call: the client, results of earlier rounds, requests to the client, progress, logs and cancellation.
@@ -41,6 +42,8 @@ struct Inner {
     dispatch: Dispatch,
     session: Arc<Session>,
     handle: EngineHandle,
+    /// The task, where it is a run of one.
+    task: Option<Arc<RunningTask>>,
     /// Made for a call that is not done at once, or whose handler waits for it.
     cancellation: OnceLock<Cancellation>,
     /// None until there is something to note.
@@ -57,9 +60,14 @@ struct Notes {
 }
 
 impl Call {
-    pub(crate) fn new(dispatch: Dispatch, session: Arc<Session>, handle: EngineHandle) -> Self {
+    pub(crate) fn new(
+        dispatch: Dispatch,
+        session: Arc<Session>,
+        handle: EngineHandle,
+        task: Option<Arc<RunningTask>>,
+    ) -> Self {
         let (cancellation, notes) = (OnceLock::new(), Mutex::default());
-        Self { inner: Arc::new(Inner { dispatch, session, handle, cancellation, notes }) }
+        Self { inner: Arc::new(Inner { dispatch, session, handle, task, cancellation, notes }) }
     }
 
     /// Elicits values from the user with a form, under a key as in [`request`](Self::request).
@@ -184,15 +192,41 @@ impl Call {
         Ok(value)
     }
 
+    /// Makes the call a task from here on, if it is none and its client takes tasks of the extension; elsewhere this does
+    /// nothing. Passed on with `?` it ends this run, the client is told of the task, and the handler runs again from its
+    /// beginning, as the task: what was answered above is known then, and what is requested below goes through the task. The
+    /// tool says that it [starts its task itself](crate::Tool::starts_task_itself).
+    ///
+    /// ```
+    /// # use refmcp_server::{Call, CallError};
+    /// # async fn handler(call: Call) -> Result<String, CallError> {
+    /// let sure = call.confirm("sure", "Index all files?")?;
+    /// call.start_task()?;
+    /// # Ok(sure.to_string()) }
+    /// ```
+    #[doc(alias = "task")]
+    pub fn start_task(&self) -> Result<(), CallError> {
+        if tasks::can_start(self) { Err(CallError::start_task()) } else { Ok(()) }
+    }
+
+    /// Whether the handler runs as a task.
+    pub fn is_task(&self) -> bool {
+        self.inner.task.is_some()
+    }
+
     /// Tells the client how far the work has come. Values that do not grow are not sent, nor is anything when the
     /// client did not ask for progress.
     pub async fn progress(&self, progress: f64, total: Option<f64>, message: impl Into<String>) {
-        if self.inner.dispatch.progress_token.is_none() {
+        if self.inner.dispatch.progress_token.is_none() && self.inner.task.is_none() {
             // A loop that does nothing but report must yield, to be cancelled.
             return consume_budget().await;
         }
         let message = Some(message.into()).filter(|message| !message.is_empty());
         let progress = Progress { progress, total, message };
+        if let Some(task) = &self.inner.task {
+            task.progress(progress).await;
+            return consume_budget().await;
+        }
         self.inner.handle.progress(self.inner.dispatch.call, progress).await;
     }
 
@@ -205,6 +239,9 @@ impl Call {
     pub async fn log(&self, level: LogLevel, logger: &str, data: impl Into<Value>) {
         let logger = Some(logger.to_owned()).filter(|logger| !logger.is_empty());
         let note = LogMessage { level, logger, data: data.into() };
+        if let Some(task) = &self.inner.task {
+            return task.log(note).await;
+        }
         self.inner.handle.log(Some(self.inner.dispatch.call), note).await;
     }
 
@@ -330,6 +367,15 @@ impl Call {
     /// Looks at the engine; `None` when the session is over.
     pub fn inspect<T>(&self, look: impl FnOnce(&ServerEngine) -> T) -> Option<T> {
         self.inner.handle.inspect(look)
+    }
+
+    pub(crate) fn handle(&self) -> &EngineHandle {
+        &self.inner.handle
+    }
+
+    /// Takes the values that this run has kept for the next one.
+    pub(crate) fn take_once(&self) -> BTreeMap<String, Value> {
+        self.inner.notes.lock().as_mut().map(|notes| std::mem::take(&mut notes.once)).unwrap_or_default()
     }
 
     pub(crate) fn dispatch(&self) -> &Dispatch {

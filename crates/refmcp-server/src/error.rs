@@ -50,6 +50,7 @@ enum ErrorKind {
     Message(String),
     Failure(CallFailure),
     Ask(ServerRequestError),
+    StartTask,
 }
 
 impl CallError {
@@ -76,6 +77,16 @@ impl CallError {
         matches!(self.0, ErrorKind::Ask(ServerRequestError::Pending))
     }
 
+    /// Ends a run of a handler whose call becomes a task here.
+    pub(crate) fn start_task() -> Self {
+        Self(ErrorKind::StartTask)
+    }
+
+    /// Whether the handler ends only because its call becomes a task.
+    pub(crate) fn starts_task(&self) -> bool {
+        matches!(self.0, ErrorKind::StartTask)
+    }
+
     /// What the client is told.
     pub(crate) fn into_outcome(self, method: &Method, rules: &Rules) -> HandlerOutcome {
         match self.0 {
@@ -92,6 +103,10 @@ impl CallError {
             }
             ErrorKind::Ask(error) => Self::message_outcome(error.to_string(), method),
             ErrorKind::Message(message) => Self::message_outcome(message, method),
+            // The error was kept from the server, or comes from no tool.
+            ErrorKind::StartTask => {
+                HandlerOutcome::Failed(RpcError::internal("no task can start here").into())
+            }
         }
     }
 
@@ -117,6 +132,7 @@ impl fmt::Display for CallError {
             ErrorKind::Message(message) => f.write_str(message),
             ErrorKind::Failure(failure) => failure.fmt(f),
             ErrorKind::Ask(error) => error.fmt(f),
+            ErrorKind::StartTask => f.write_str("the call becomes a task"),
         }
     }
 }

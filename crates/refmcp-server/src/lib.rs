@@ -26,6 +26,7 @@
 //! | `session`, `session_request` | the state of one connection, requests to its client outside of calls |
 //! | [`backplane`] | the state that replicas of an HTTP server share |
 //! | `method` | dispatch of methods to handlers, and the log of calls |
+//! | `tasks` | calls of tools that go on after their first response |
 //! | `scopes` | the OAuth scopes that tools require |
 //! | `statistics`, `trace_context` | counts of calls and findings, W3C trace context |
 //! | `schema`, `request_state` | JSON Schemas of Rust types, sealed request states and cursors |
@@ -34,7 +35,6 @@ pub mod backplane;
 mod builder;
 mod call;
 mod catalog;
-mod detached;
 mod error;
 mod forward;
 mod method;
@@ -46,6 +46,7 @@ mod server_request;
 mod session;
 mod session_request;
 mod statistics;
+pub mod tasks;
 mod trace_context;
 
 pub use builder::{BuildError, ServerBuilder};
@@ -54,7 +55,6 @@ pub use catalog::{
     Catalog, CompletionRequest, InvalidTool, Json, NoArguments, ParamHeader, Prompt, PromptArguments,
     Resource, ResourceTemplate, TemplateValues, Tool, ToolOutput,
 };
-pub use detached::DetachedCalls;
 pub use error::{CallError, ServerRequestError};
 pub use forward::{Forward, ForwardedCall};
 pub use method::{CallOutcome, CallRecord, CallWork};
@@ -73,4 +73,5 @@ pub use server::{Server, SessionParts, WeakServer};
 pub use server_request::{ElicitOutcome, ServerRequest};
 pub use session::{Connection, Headers, RequestHeaders, Session, SessionService};
 pub use statistics::{Histogram, MethodStatistics, Statistics};
+pub use tasks::TaskOptions;
 pub use trace_context::TraceContext;

@@ -30,6 +30,7 @@ use crate::forward::Forward;
 use crate::method::{CallRecord, CustomMethod};
 use crate::session::{Connection, Session, SessionService, TypeMap};
 use crate::statistics::{MethodStatistics, OTHER_TOOLS, Statistics};
+use crate::tasks::{self, TaskOptions};
 
 /// A server: what it offers, and its rules. Cheap to clone; every clone is the same server.
 #[derive(Clone)]
@@ -77,6 +78,7 @@ pub(crate) struct Settings {
     pub(crate) before_tools: Option<BeforeTools>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) memory: MemoryBudget,
+    pub(crate) tasks: TaskOptions,
 }
 
 impl Default for Settings {
@@ -91,6 +93,7 @@ impl Default for Settings {
             before_tools: None,
             observer: None,
             memory: MemoryBudget::default(),
+            tasks: TaskOptions::default(),
         }
     }
 }
@@ -238,7 +241,7 @@ impl Server {
             connection.observed =
                 Observed::open(observer.clone(), Side::Server, transport, peer, self.clock());
         }
-        let SessionParts { engine, service } = self.open(self.inner.config.clone(), connection);
+        let SessionParts { engine, service } = self.open(self.pipe_config(&connection), connection);
         let session = service.session().clone();
         let (clock, grace) = (self.inner.clock, self.inner.settings.grace);
         let observed = session.connection().observed.clone();
@@ -255,6 +258,18 @@ impl Server {
             Err(error) => observed.closed(error),
         }
         end
+    }
+
+    /// The rules of a connection over a pipe. Where clients cannot be told apart, none is shown the tasks of others.
+    fn pipe_config(&self, connection: &Connection) -> Arc<EngineConfig> {
+        let config = &self.inner.config;
+        let has_one_client = matches!(connection.transport, "stdio" | "memory");
+        if has_one_client || connection.principal.is_some() || config.capabilities.tasks.is_none() {
+            return config.clone();
+        }
+        let mut config = EngineConfig::clone(config);
+        tasks::undeclare_list(&mut config.capabilities);
+        Arc::new(config)
     }
 
     /// Changes the lists of the whole server and announces to every client which of them have changed. Returns what the

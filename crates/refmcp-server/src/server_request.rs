@@ -90,6 +90,16 @@ impl From<CreateMessageParams> for ServerRequest<CreateMessageResult> {
     }
 }
 
+/// Checks a response of the client to a request of this kind.
+pub(crate) fn check_response(request: &InputRequest, response: Value) -> Result<(), String> {
+    match request {
+        InputRequest::Elicit(ElicitParams::Form(_)) => read_form(request, response).map(drop),
+        InputRequest::Elicit(ElicitParams::Url(_)) => read_outcome(response, |_| Ok(())).map(drop),
+        InputRequest::Sample(_) => parse::<CreateMessageResult>(response).map(drop),
+        InputRequest::Roots => parse::<ListRootsResult>(response).map(drop),
+    }
+}
+
 fn read_form(request: &InputRequest, result: Value) -> Result<ElicitOutcome, String> {
     read_outcome(result, |values| {
         if let InputRequest::Elicit(ElicitParams::Form(params)) = request {

@@ -9,7 +9,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
-use refmcp_proto::engine::{CallId, Change, Dispatch, InputOutcome, LogMessage, Responded, ServerEngine};
+use refmcp_proto::engine::{
+    CallId, Change, Dispatch, InputOutcome, LogMessage, RequestContext, Responded, ServerEngine, TaskListener,
+};
 use refmcp_proto::finding::Finding;
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_proto::model::{ServerNotification, SubscriptionFilter};
@@ -20,6 +22,7 @@ use crate::catalog::Catalog;
 use crate::method::{self, CallWork};
 use crate::server::Server;
 use crate::session_request::OpenRequests;
+use crate::tasks;
 
 /// How a client is connected.
 #[derive(Debug, Clone, Default)]
@@ -313,6 +316,17 @@ impl CallService for SessionService {
         if let Some(forward) = self.0.server.forward() {
             forward.listening(&self.0, filter);
         }
+    }
+
+    fn listens_for_tasks(
+        &self,
+        listener: TaskListener,
+        context: Option<&RequestContext>,
+        handle: &EngineHandle,
+    ) {
+        let own = context.and_then(|context| context.downcast_ref::<Connection>());
+        let connection = own.unwrap_or(&self.0.connection);
+        tasks::listen(&self.0.server, connection.principal.clone(), listener, handle.clone());
     }
 
     fn found(&self, finding: &Finding, message: Option<&[u8]>) {

@@ -164,8 +164,8 @@ impl TestEngine {
                 Output::NoResponse(_) => {}
                 // Every answer is among what was sent.
                 Output::Responded(_) => {}
-                // Nothing is forwarded here.
-                Output::Listening(_) => {}
+                // Nothing is forwarded here, and tasks are not the engine's.
+                Output::Listening(_) | Output::ListensForTasks { .. } => {}
                 // Requests of the session have tests of their own.
                 Output::Ready | Output::ClientResponded { .. } => {}
                 Output::RootsChanged => self.events.push(Event::RootsChanged),

@@ -217,6 +217,9 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
                 }
                 Output::RootsChanged => self.service.roots_changed(),
                 Output::Listening(filter) => self.service.listening(&filter),
+                Output::ListensForTasks { listener, context } => {
+                    self.service.listens_for_tasks(*listener, context.as_ref(), &self.handle);
+                }
                 Output::Finding(finding) => {
                     self.service.found(&finding, received.and_then(|received| received.message));
                 }

@@ -6,12 +6,12 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use refmcp_proto::engine::{
-    CallFailure, CallId, Change, Dispatch, HandlerOutcome, InputOutcome, LogMessage, Progress, Responded,
-    ServerEngine, SessionRequest,
+    CallFailure, CallId, Change, Dispatch, HandlerOutcome, InputOutcome, LogMessage, Progress,
+    RequestContext, Responded, ServerEngine, SessionRequest, TaskListener,
 };
 use refmcp_proto::finding::Finding;
 use refmcp_proto::jsonrpc::RequestId;
-use refmcp_proto::model::{ServerNotification, SubscriptionFilter};
+use refmcp_proto::model::{ServerNotification, SubscriptionFilter, TaskNotificationParams};
 use refmcp_proto::time::Timestamp;
 use tokio::sync::futures::OwnedNotified;
 use tokio::task::coop::consume_budget;
@@ -46,6 +46,15 @@ pub trait CallService: Send + Sync + 'static {
 
     /// What `subscriptions/listen` streams of the connection want has changed; told where calls are forwarded.
     fn listening(&self, _filter: &SubscriptionFilter) {}
+
+    /// A `subscriptions/listen` stream was opened that names tasks; notifications of them go to the engine by the handle.
+    fn listens_for_tasks(
+        &self,
+        _listener: TaskListener,
+        _context: Option<&RequestContext>,
+        _handle: &EngineHandle,
+    ) {
+    }
 
     /// The client broke a rule for the first time, in this message if it is known.
     fn found(&self, _finding: &Finding, _message: Option<&[u8]>) {}
@@ -128,6 +137,19 @@ impl EngineHandle {
     /// Sends a notification that the engine knows nothing of, for a call or for the session.
     pub async fn notify(&self, call: Option<CallId>, notification: ServerNotification) {
         self.send(|engine| engine.notify(call, &notification)).await;
+    }
+
+    /// Tells a `subscriptions/listen` stream what has become of a task.
+    pub async fn task_changed(&self, listener: Arc<TaskListener>, params: TaskNotificationParams) {
+        self.send(move |engine| engine.task_changed(&listener, params)).await;
+    }
+
+    /// Whether both lead to the engine of one connection.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(one), Some(other)) => Weak::ptr_eq(one, other),
+            _ => false,
+        }
     }
 
     /// Runs a call again that waits for input of the client, since it no longer needs it.

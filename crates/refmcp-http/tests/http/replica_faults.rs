@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use refmcp_http::Options;
-use refmcp_proto::engine::{Change, DetachedCall};
+use refmcp_proto::engine::Change;
 use refmcp_proto::frame::SseItem;
 use refmcp_proto::jsonrpc::RequestId;
-use refmcp_server::DetachedCalls;
 use refmcp_server::backplane::{Backplane, BackplaneSettings, WriterEpoch};
 use refmcp_testkit::paused::{PausedTime, real_pause};
 use serde_json::{Value, json};
@@ -352,32 +351,4 @@ async fn a_request_whose_response_cannot_be_expected_is_not_sent() {
     assert_eq!(events.len(), 1, "no response to it would be known: {events:?}");
     assert_eq!(client.post(&accept(&question)).await.status, 202);
     assert_eq!(text_of(&timeout(SOON, first.events()).await.unwrap().pop().unwrap().1), "sure: true");
-}
-
-#[tokio::test]
-async fn of_two_that_claim_a_detached_call_in_one_process_one_gets_it() {
-    let replicas = Replicas::open().await;
-    let client = Client::open(&replicas, LATEST_SESSION).await;
-    let mut stream = client.call(9, "ask", json!({})).await;
-    next_event(&mut stream).await;
-    // A call that waits has a detached one in it.
-    let key = replicas.backplane.parked_keys(&client.id()).await.unwrap().remove(0);
-    let parked = replicas.backplane.parked(&client.id(), &key).await.unwrap().unwrap();
-    let call = serde_json::from_slice::<Value>(&parked).unwrap()["call"].take();
-    let call: DetachedCall = serde_json::from_value(call).unwrap();
-    let error = &replicas.faults[0];
-    let calls = DetachedCalls::new(error.clone(), client.id(), SOON, WriterEpoch(0));
-    calls.keep("task", &call).await.unwrap();
-    error.hold("claim");
-    let release = async {
-        error.until_called("claim", 1).await;
-        for _ in 0..10 {
-            real_pause().await;
-        }
-        error.release("claim");
-    };
-    let both = calls.clone();
-    let claims = async { tokio::join!(calls.claim("task"), both.claim("task"), release) };
-    let (one, other, ()) = timeout(SOON, claims).await.unwrap();
-    assert!(one.unwrap().is_some() != other.unwrap().is_some());
 }

@@ -13,7 +13,9 @@ use serde_json::value::RawValue;
 use super::{FactsChange, ParkedCall};
 use crate::finding::Finding;
 use crate::jsonrpc::{ParamSpans, ProgressToken, RequestId, RpcError};
-use crate::model::{ClientCapabilities, InputRequest, LogLevel, ServerResult, SubscriptionFilter};
+use crate::model::{
+    ClientCapabilities, InputRequest, JsonObject, LogLevel, ServerResult, SubscriptionFilter, TASKS_EXTENSION,
+};
 use crate::peer::Peer;
 use crate::revision::Method;
 use crate::time::Timestamp;
@@ -61,6 +63,14 @@ pub enum Output {
     /// The changes that the open `subscriptions/listen` streams want, all together; reported by engines whose calls are
     /// forwarded.
     Listening(Box<SubscriptionFilter>),
+    /// A `subscriptions/listen` stream was opened that names tasks: tell it of them
+    /// ([`ServerEngine::task_changed`](super::ServerEngine::task_changed)).
+    ListensForTasks {
+        /// The stream.
+        listener: Box<TaskListener>,
+        /// What the transport knows of its request.
+        context: Option<RequestContext>,
+    },
     /// The peer broke a rule that it had not broken before.
     Finding(Finding),
     /// The engine has responded to a request without a handler; for statistics and logs.
@@ -124,6 +134,17 @@ pub struct WaitingCall {
     pub id: RequestId,
     /// The call as data; `None` where only this process can go on with it.
     pub parked: Option<Box<ParkedCall>>,
+}
+
+/// A `subscriptions/listen` stream that names tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskListener {
+    /// The exchange that the stream is.
+    pub exchange: ExchangeId,
+    /// The client's id of the request.
+    pub id: RequestId,
+    /// The tasks.
+    pub ids: Vec<String>,
 }
 
 /// A request that the engine has responded to.
@@ -292,6 +313,16 @@ pub enum CallFailure {
         /// The same for people.
         what: String,
     },
+}
+
+impl CallFailure {
+    /// The failure of a request about tasks of a client that has not declared the extension in it.
+    pub fn undeclared_tasks() -> Self {
+        let extensions =
+            JsonObject::from_iter([(TASKS_EXTENSION.to_owned(), Value::Object(JsonObject::new()))]);
+        let needs = ClientCapabilities { extensions: Some(extensions), ..Default::default() };
+        Self::MissingCapability { needs: Box::new(needs), what: format!("tasks ({TASKS_EXTENSION})") }
+    }
 }
 
 /// What earlier rounds of a call brought: a handler that runs again gets it instead of asking again.

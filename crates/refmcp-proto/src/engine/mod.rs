@@ -14,17 +14,19 @@ mod io;
 pub mod message_checks;
 mod report;
 pub mod server;
+mod task;
 
 pub use config::{DuplicateIds, EarlyRequests, EngineConfig, Policy, Sealer, Timeouts, VersionChoice};
 pub use io::{
     CallFailure, CallId, CallRequest, Change, CloseReason, Dispatch, ExchangeId, HandlerOutcome,
     InputOutcome, KeyedInputRequest, LogMessage, MessageKind, MessageTarget, OutgoingMessage, Output,
     Progress, Replay, ReplayState, RequestContext, RequestStateUse, Responded, SessionRequest, SharedOutput,
-    WaitingCall,
+    TaskListener, WaitingCall,
 };
 pub use server::{
-    DetachedCall, DetachedState, FactsChange, ParkedCall, ResumeError, ServerEngine, SessionFacts,
+    DetachedCall, DetachedOutcome, FactsChange, ParkedCall, ResumeError, ServerEngine, SessionFacts,
 };
+pub use task::{TaskState, TaskTimes};
 
 /// The hash of tables by numbers that the engine counts.
 #[derive(Debug, Clone, Copy, Default)]

@@ -298,14 +298,14 @@ const SUBSCRIBE: ByServer =
 const PROMPTS: ByServer = |capabilities| capabilities.prompts.is_some();
 const COMPLETIONS: ByServer = |capabilities| capabilities.completions.is_some();
 const LOGGING: ByServer = |capabilities| capabilities.logging.is_some();
-/// Listening makes sense once anything can change.
+/// Listening makes sense once anything can change, tasks included.
 const CHANGES: ByServer = |capabilities| {
     let lists = [
         capabilities.tools.as_ref().and_then(|tools| tools.list_changed),
         capabilities.prompts.as_ref().and_then(|prompts| prompts.list_changed),
         capabilities.resources.as_ref().and_then(|resources| resources.list_changed),
     ];
-    lists.contains(&Some(true)) || SUBSCRIBE(capabilities)
+    lists.contains(&Some(true)) || SUBSCRIBE(capabilities) || OFFERS_TASKS(capabilities)
 };
 
 const OFFERS_TASKS: ByServer =

@@ -9,7 +9,6 @@ use serde_json::json;
 
 use crate::conformance;
 use crate::media;
-use crate::rfc3339::rfc3339;
 
 /// When the built-in resources were last modified, until they are touched.
 pub(crate) const WRITTEN: &str = "2026-03-01T08:30:00Z";
@@ -39,7 +38,7 @@ pub(crate) struct Touched {
 impl Touched {
     /// A line of text that says so.
     pub(crate) fn line(self) -> String {
-        format!("Touched {} times, last at {}", self.times, rfc3339(self.last))
+        format!("Touched {} times, last at {}", self.times, self.last.to_rfc3339())
     }
 }
 
@@ -72,7 +71,7 @@ const TEXT_RESOURCES: [TextResource; 5] = [
             let mut data = json!({ "kind": "custom", "values": [1, 2, 3], "nested": { "yes": true } });
             if let (Some(touched), Some(members)) = (touched, data.as_object_mut()) {
                 members.insert("touched".to_owned(), touched.times.into());
-                members.insert("lastTouched".to_owned(), rfc3339(touched.last).into());
+                members.insert("lastTouched".to_owned(), touched.last.to_rfc3339().into());
             }
             format!("{data:#}\n")
         },
@@ -160,7 +159,7 @@ impl TextResource {
     /// The resource, described as it is after being touched.
     pub(crate) fn resource(&'static self, touched: Option<Touched>) -> Resource {
         let size = u64::try_from((self.text)(touched).len()).unwrap_or(u64::MAX);
-        let modified = touched.map_or_else(|| WRITTEN.to_owned(), |touched| rfc3339(touched.last));
+        let modified = touched.map_or_else(|| WRITTEN.to_owned(), |touched| touched.last.to_rfc3339());
         let resource = Resource::new(self.uri, self.name, move |call| async move {
             let touched = call.server().value::<Touches>().0.lock().get(self.uri).copied();
             Ok(ResourceContents::text(self.uri, (self.text)(touched)).mime_type(self.mime_type))

@@ -20,6 +20,7 @@
 //! | file | what it is |
 //! |---|---|
 //! | `session`, `stream` | sessions with their limits, streams with their readers |
+//! | `task` | tasks, which belong to no session |
 //! | `outcome` | the outcomes of methods |
 //! | `memory` | the state of one process |
 //!
@@ -29,6 +30,7 @@ mod memory;
 mod outcome;
 mod session;
 mod stream;
+mod task;
 
 use std::error::Error;
 use std::fmt;
@@ -48,6 +50,7 @@ pub use session::{BackplaneSettings, NewSession, SessionId, SessionRecord};
 pub use stream::{
     Event, EventKind, PostKey, ReadFrom, ReaderToken, StreamKey, StreamNumber, StreamReader, WriterEpoch,
 };
+pub use task::{CreateTaskOutcome, NewTask, TaskEntry, TaskRecord, UpdateTaskOutcome};
 
 /// What a method of a backplane returns.
 pub type Result<T, E = Unavailable> = std::result::Result<T, E>;
@@ -193,6 +196,31 @@ pub trait Backplane: fmt::Debug + Send + Sync {
 
     /// The keys of the calls that are parked in a session and not claimed, in no order.
     async fn parked_keys(&self, session: &SessionId) -> Result<Vec<Box<str>>>;
+
+    /// Keeps a task under an unguessable id, until its time is over. It belongs to no session, and outlives all.
+    async fn create_task(&self, task: NewTask) -> Result<CreateTaskOutcome>;
+
+    /// The task of this id.
+    async fn task(&self, id: &str) -> Result<Option<TaskRecord>>;
+
+    /// The call of a task; `None` where there is no such task, or its call is not needed any more.
+    async fn task_call(&self, id: &str) -> Result<Option<Bytes>>;
+
+    /// Replaces the state of a task, and its call where one is given, if the task still has the version that the caller has
+    /// seen. Without bytes, its call is not needed any more.
+    async fn update_task(
+        &self,
+        id: &str,
+        version: u64,
+        state: Bytes,
+        call: Option<Bytes>,
+    ) -> Result<UpdateTaskOutcome>;
+
+    /// Waits until a task has another version than this, or is gone.
+    async fn task_changed(&self, id: &str, version: u64) -> Result<()>;
+
+    /// The tasks of an owner behind this position, in the order in which they were created; at most so many.
+    async fn tasks(&self, owner: &str, after: u64, most: usize) -> Result<Vec<TaskEntry>>;
 
     /// Says that something has changed; gives the topic's new generation.
     ///

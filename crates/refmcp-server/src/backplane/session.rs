@@ -88,6 +88,14 @@ pub struct BackplaneSettings {
     pub late: Duration,
     /// Detached calls of a session that are parked. Another one is refused.
     pub parked_calls: usize,
+    /// Tasks of all owners. Another one is refused.
+    pub tasks: usize,
+    /// Tasks of one owner. Another one is refused.
+    pub owner_tasks: usize,
+    /// All that is kept for the tasks of one owner. What does not fit is refused.
+    pub owner_task_bytes: usize,
+    /// All that is kept for all tasks. What does not fit is refused.
+    pub total_task_bytes: usize,
     /// Topics whose generations are told apart. The one that has not changed for longest is forgotten, which looks as
     /// if it had changed.
     pub topics: usize,
@@ -109,6 +117,10 @@ impl Default for BackplaneSettings {
             pending_requests: 256,
             late: Duration::from_secs(60),
             parked_calls: 256,
+            tasks: 100_000,
+            owner_tasks: 10_000,
+            owner_task_bytes: 64 << 20,
+            total_task_bytes: 256 << 20,
             topics: 10_000,
             keys: 100_000,
         }

@@ -5,7 +5,9 @@ use std::future::Future;
 use std::sync::Arc;
 
 use refmcp_proto::jsonrpc::read_member;
-use refmcp_proto::model::{self, CallToolResult, ContentBlock, JsonObject, Meta, ToolAnnotations};
+use refmcp_proto::model::{
+    self, CallToolResult, ContentBlock, JsonObject, Meta, TaskSupport, ToolAnnotations,
+};
 use refmcp_proto::param_headers::{ParamHeader, param_headers};
 use refmcp_proto::schema::SchemaValidator;
 use schemars::generate::Contract;
@@ -47,6 +49,8 @@ pub struct Tool {
     pub(crate) output_validator: Option<SchemaValidator>,
     pub(crate) mirrored: Vec<ParamHeader>,
     pub(crate) scopes: Vec<Arc<str>>,
+    /// Whether its handler says when a call becomes a task.
+    pub(crate) starts_task_itself: bool,
     /// The numbers of its calls, once it is in a catalog that has room for them.
     pub(crate) statistics: Option<Arc<MethodStatistics>>,
     run: Arc<Run>,
@@ -84,6 +88,7 @@ impl Tool {
             output_validator: None,
             mirrored: Vec::new(),
             scopes: Vec::new(),
+            starts_task_itself: false,
             statistics: None,
             run: Arc::new(run),
         }
@@ -134,6 +139,40 @@ impl Tool {
     pub fn inline(mut self) -> Self {
         self.inline = true;
         self
+    }
+
+    /// Whether calls become tasks, which go on after their first response: where the client wants it (2025-11-25) or has
+    /// declared that it takes them (2026-07-28). The handler is the same; what it reports as progress is what the task is
+    /// doing, and its requests to the client go through the task.
+    ///
+    /// ```
+    /// # use refmcp_server::{Call, CallError, NoArguments, Tool, model::TaskSupport};
+    /// async fn index(call: Call, _: NoArguments) -> Result<String, CallError> {
+    ///     call.progress(1.0, Some(2.0), "reading").await;
+    ///     let sure = call.confirm("sure", "Go on?")?;
+    ///     Ok(format!("sure: {sure}"))
+    /// }
+    /// let tool = Tool::new("index", "Indexes all files", index).task(TaskSupport::Optional);
+    /// # let _ = tool;
+    /// ```
+    #[doc(alias = "task_support")]
+    #[doc(alias = "long_running")]
+    pub fn task(mut self, support: TaskSupport) -> Self {
+        let execution = self.definition.execution.take().unwrap_or_default();
+        self.definition.execution = Some(execution.task_support(support));
+        self
+    }
+
+    /// A call becomes a task of 2026-07-28 where its handler calls [`Call::start_task`], and not before it runs.
+    pub fn starts_task_itself(mut self) -> Self {
+        self.starts_task_itself = true;
+        self
+    }
+
+    pub(crate) fn task_support(&self) -> &TaskSupport {
+        let support =
+            self.definition.execution.as_ref().and_then(|execution| execution.task_support.as_ref());
+        support.unwrap_or(&TaskSupport::Forbidden)
     }
 
     /// The scopes that a client's token must have to call it. They are not checked where no token is required.

@@ -6,6 +6,7 @@ mod pagination;
 mod prompts;
 mod record;
 mod resources;
+mod tasks;
 mod tools;
 
 use std::fmt;
@@ -29,6 +30,7 @@ use crate::forward::Forward;
 use crate::server::Server;
 use crate::session::Session;
 use crate::statistics::MethodStatistics;
+use crate::tasks::RunningTask;
 
 pub(crate) use custom::CustomMethod;
 use record::Recording;
@@ -43,6 +45,8 @@ struct PreparedCall {
     /// The numbers of the tool that is called, if it has its own.
     tool: Option<Arc<MethodStatistics>>,
     inline: bool,
+    /// Whether it mostly waits for another call, and so takes no turn of its own.
+    waits: bool,
     work: Work,
 }
 
@@ -52,17 +56,26 @@ pub(crate) type Work = Pin<Box<dyn Future<Output = Result<HandlerOutcome, CallEr
 impl PreparedCall {
     /// A call that hardly ever waits: it is polled before a task is spawned for it.
     fn inline(work: impl Future<Output = Result<ServerResult, CallError>> + Send + 'static) -> Self {
-        Self { subject: None, tool: None, inline: true, work: Box::pin(done(work)) }
+        Self::new(true, Box::pin(done(work)))
     }
 
     /// A call that may take its time: a task is spawned for it.
     fn spawned(work: impl Future<Output = Result<ServerResult, CallError>> + Send + 'static) -> Self {
-        Self { subject: None, tool: None, inline: false, work: Box::pin(done(work)) }
+        Self::new(false, Box::pin(done(work)))
+    }
+
+    /// A call that waits for what another one comes to.
+    fn waiting(work: impl Future<Output = Result<HandlerOutcome, CallError>> + Send + 'static) -> Self {
+        Self { waits: true, ..Self::new(false, Box::pin(work)) }
+    }
+
+    fn new(inline: bool, work: Work) -> Self {
+        Self { subject: None, tool: None, inline, waits: false, work }
     }
 
     /// A call that another server answers. It is polled at once, so that calls are forwarded in their order.
     fn forwarded(forward: &dyn Forward, call: &Call) -> Self {
-        Self { subject: None, tool: None, inline: true, work: forward.call(call.clone()) }
+        Self::new(true, forward.call(call.clone()))
     }
 
     /// A call that fails.
@@ -96,9 +109,22 @@ pub(crate) fn start(
     dispatch: Dispatch,
     handle: &EngineHandle,
 ) -> RunningCall<CallWork> {
-    let call = Call::new(dispatch, session.clone(), handle.clone());
+    start_call(Call::new(dispatch, session.clone(), handle.clone(), None))
+}
+
+/// Makes the work for a run of a task.
+pub(crate) fn start_task(
+    session: &Arc<Session>,
+    dispatch: Dispatch,
+    handle: &EngineHandle,
+    task: Arc<RunningTask>,
+) -> RunningCall<CallWork> {
+    start_call(Call::new(dispatch, session.clone(), handle.clone(), Some(task)))
+}
+
+fn start_call(call: Call) -> RunningCall<CallWork> {
     let prepared = match &call.dispatch().method {
-        _ if let Some(forward) = session.server().forward() => Ok(PreparedCall::forwarded(forward, &call)),
+        _ if let Some(forward) = call.server().forward() => Ok(PreparedCall::forwarded(forward, &call)),
         Method::CallTool => tools::call(&call),
         Method::ListTools => tools::list(&call),
         Method::ListResources => resources::list(&call),
@@ -108,13 +134,26 @@ pub(crate) fn start(
         Method::ListPrompts => prompts::list(&call),
         Method::GetPrompt => prompts::get(&call),
         Method::Complete => completion::complete(&call),
+        Method::GetTask => tasks::get(&call),
+        Method::CancelTask => tasks::cancel(&call),
+        Method::UpdateTask => tasks::update(&call),
+        Method::GetTaskResult => tasks::result(&call),
+        Method::ListTasks => tasks::list(&call),
         Method::Custom(name) => custom::run(&call, name),
         other => Err(RpcError::method_not_found(other.name()).into()),
     };
-    let PreparedCall { subject, tool, inline, work } = prepared.unwrap_or_else(PreparedCall::refuse);
+    let PreparedCall { subject, tool, inline, waits, work } = prepared.unwrap_or_else(PreparedCall::refuse);
     let span = record::span(&call);
     let recording = Recording::new(call, subject, tool);
-    RunningCall { inline, work: CallWork { recording, work: Some(work), turn: Turn::New, span } }
+    RunningCall {
+        inline,
+        work: CallWork {
+            recording,
+            work: Some(work),
+            turn: if waits { Turn::Free } else { Turn::New },
+            span,
+        },
+    }
 }
 
 /// The work on a call: waits for its turn, runs the method, and records how that ended.
@@ -136,6 +175,8 @@ enum Turn {
     New,
     Waiting(Pin<Box<dyn Future<Output = ()> + Send>>),
     Taken,
+    /// It needs none.
+    Free,
 }
 
 impl Future for CallWork {

@@ -37,7 +37,7 @@ struct Position {
 /// The requested page. The items of the session follow those of the server, without the ones that they replace.
 fn page<T>(call: &Call, list: fn(&Catalog) -> &OrderedMap<T>) -> Result<Page<T>, RpcError> {
     let size = call.server().settings().page_size;
-    let start = start(call)?;
+    let start = position(call)?;
     let mut items: Vec<(Position, Arc<T>)> = Vec::new();
     let own = call.session().and_then(|session| session.catalog());
     let own = own.as_deref().map(list);
@@ -55,13 +55,25 @@ fn page<T>(call: &Call, list: fn(&Catalog) -> &OrderedMap<T>) -> Result<Page<T>,
     }
     let more = items.len() > size;
     items.truncate(size);
-    let next_cursor = items.last().filter(|_| more).map(|(last, _)| {
-        call.server().sealer().seal(&purpose(call), format!("{}.{}", last.layer, last.place).as_bytes())
-    });
+    let next_cursor = items.last().filter(|_| more).map(|(last, _)| seal(call, *last));
     Ok((items, next_cursor))
 }
 
-fn start(call: &Call) -> Result<Position, RpcError> {
+/// Where the requested page of a list begins behind that is not of the catalog.
+pub(super) fn start(call: &Call) -> Result<u64, RpcError> {
+    position(call).map(|position| position.place)
+}
+
+/// The cursor of what follows this place.
+pub(super) fn cursor(call: &Call, place: u64) -> String {
+    seal(call, Position { layer: 0, place })
+}
+
+fn seal(call: &Call, position: Position) -> String {
+    call.server().sealer().seal(&purpose(call), format!("{}.{}", position.layer, position.place).as_bytes())
+}
+
+fn position(call: &Call) -> Result<Position, RpcError> {
     let PaginatedParams { cursor, .. } = params(call)?;
     let Some(cursor) = cursor else { return Ok(Position::default()) };
     read(call, &cursor).ok_or_else(|| RpcError::invalid_params("cursor is not valid for this list"))

@@ -1,6 +1,7 @@
 //! `tools/list`, and `tools/call` with the validation of arguments against the `inputSchema`.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use crate::error::CallError;
 use crate::request_state;
 use crate::scopes::{insufficient_scope, lacks};
 use crate::statistics::MethodStatistics;
+use crate::tasks::{self, TaskStart};
 
 pub(super) fn list(call: &Call) -> Result<PreparedCall, CallError> {
     pagination::list(
@@ -52,6 +54,10 @@ pub(super) fn call(call: &Call) -> Result<PreparedCall, CallError> {
     if lacks(call.scopes(), &tool.scopes) {
         return Ok(refuse(insufficient_scope(&tool.scopes)).of(statistics));
     }
+    let start = match tasks::decide(call, &tool) {
+        Ok(start) => start,
+        Err(error) => return Ok(PreparedCall::refuse(error).of(statistics)),
+    };
     let arguments = match arguments.map(serde_json::from_str) {
         None => Value::Object(Map::new()),
         Some(Ok(Value::Object(arguments))) => Value::Object(arguments),
@@ -64,6 +70,15 @@ pub(super) fn call(call: &Call) -> Result<PreparedCall, CallError> {
             return Ok(refuse(error).of(statistics));
         }
     };
+    if let TaskStart::AtOnce(ttl) = start {
+        let new = call.clone();
+        let work = async move {
+            // What can be found out at once is no task's outcome.
+            validate(&tool, &arguments)?;
+            tasks::create(&new, BTreeMap::new(), ttl).await
+        };
+        return Ok(PreparedCall::new(false, Box::pin(work)).of(statistics).about(call, &name));
+    }
     let (mut inline, mut work) = (tool.inline, tool.clone().run(call.clone(), arguments));
     if let Some(before) = &call.server().settings().before_tools {
         let (first, then) = (before(call.clone()), work);
@@ -73,7 +88,7 @@ pub(super) fn call(call: &Call) -> Result<PreparedCall, CallError> {
             then.await
         });
     }
-    Ok(PreparedCall { subject: None, tool: statistics, inline, work }.about(call, &name))
+    Ok(PreparedCall::new(inline, work).of(statistics).about(call, &name))
 }
 
 /// The name of the tool and the text of its arguments, where reading the message has found them in their plain form.
@@ -104,21 +119,28 @@ pub(crate) async fn run<Fut: Future<Output = Result<CallToolResult, CallError>>>
     arguments: Value,
     handler: impl FnOnce(Call, Value) -> Fut,
 ) -> Result<HandlerOutcome, CallError> {
-    if let Some(validator) = &tool.input_validator {
-        validator.validate(&arguments).map_err(|faults| {
-            CallError::bad_arguments(format!("invalid arguments for {}: {faults}", tool.definition.name))
-        })?;
-    }
+    validate(&tool, &arguments)?;
     if let Some(state) = &call.dispatch().state
         && !tool.is_repeatable()
     {
         // Boxed: few calls carry a state, and the work of every call would be larger by this.
         Box::pin(request_state::use_once(call.server(), state)).await?;
     }
-    let mut result = handler(call, arguments).await?;
+    let mut result = match handler(call.clone(), arguments).await {
+        Err(error) if error.starts_task() => return tasks::create(&call, call.take_once(), None).await,
+        result => result?,
+    };
     check_output(&tool, &result)?;
     repeat_as_text(&mut result);
     Ok(HandlerOutcome::Done(Box::new(result.into())))
+}
+
+/// Checks the arguments against the `inputSchema`.
+fn validate(tool: &Tool, arguments: &Value) -> Result<(), CallError> {
+    let Some(validator) = &tool.input_validator else { return Ok(()) };
+    validator.validate(arguments).map_err(|faults| {
+        CallError::bad_arguments(format!("invalid arguments for {}: {faults}", tool.definition.name))
+    })
 }
 
 /// Data without content is repeated as text: older revisions know no data, and clients show content.

@@ -33,6 +33,7 @@ pub mod races;
 mod reading;
 mod sessions;
 pub mod steps;
+mod tasks;
 mod topics;
 mod writing;
 
@@ -104,6 +105,12 @@ pub const CASES: &[Case] = cases! {
     calls::parked_calls_have_a_limit,
     calls::cancelling_ends_all_that_runs_under_an_id,
     calls::a_writer_hears_why_it_should_stop,
+    tasks::a_task_is_known_to_every_replica,
+    tasks::a_task_changes_by_version,
+    tasks::a_change_of_a_task_is_heard,
+    tasks::a_task_expires,
+    tasks::tasks_are_listed_by_owner,
+    tasks::tasks_have_limits,
     topics::changes_are_told_once_each,
     topics::a_waiter_learns_of_a_change,
     topics::a_key_is_good_once,

@@ -213,6 +213,7 @@ impl Simulation {
             | Output::ClientResponded { .. }
             | Output::RootsChanged
             | Output::Listening(_)
+            | Output::ListensForTasks { .. }
             | Output::Responded(_)
             | Output::Shared(_) => {}
         }

@@ -242,6 +242,42 @@ impl Backplane for FaultyBackplane {
         self.inner.parked_keys(session).await
     }
 
+    async fn create_task(&self, task: NewTask) -> Result<CreateTaskOutcome> {
+        self.pass("create_task").await?;
+        self.inner.create_task(task).await
+    }
+
+    async fn task(&self, id: &str) -> Result<Option<TaskRecord>> {
+        self.pass("task").await?;
+        self.inner.task(id).await
+    }
+
+    async fn task_call(&self, id: &str) -> Result<Option<Bytes>> {
+        self.pass("task_call").await?;
+        self.inner.task_call(id).await
+    }
+
+    async fn update_task(
+        &self,
+        id: &str,
+        version: u64,
+        state: Bytes,
+        call: Option<Bytes>,
+    ) -> Result<UpdateTaskOutcome> {
+        self.pass("update_task").await?;
+        self.inner.update_task(id, version, state, call).await
+    }
+
+    async fn task_changed(&self, id: &str, version: u64) -> Result<()> {
+        self.pass("task_changed").await?;
+        self.inner.task_changed(id, version).await
+    }
+
+    async fn tasks(&self, owner: &str, after: u64, most: usize) -> Result<Vec<TaskEntry>> {
+        self.pass("tasks").await?;
+        self.inner.tasks(owner, after, most).await
+    }
+
     async fn bump(&self, topic: &str) -> Result<u64> {
         self.pass("bump").await?;
         self.inner.bump(topic).await

@@ -1,7 +1,7 @@
-//! Detached calls: calls that outlive the exchange that started them. Such a call is data, with its input requests and its
-//! outcome, that is kept under a key and found again by any process.
+//! Detached calls: calls that outlive the exchange that started them. Such a call is data, from which any process can go on:
+//! one that waits for responses of the client, or a task.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use super::calls::Call;
 use super::input_rounds::check_requests;
 use crate::engine::{
     CallFailure, CallId, CallRequest, Dispatch, EngineConfig, ExchangeId, HandlerOutcome, InputOutcome,
-    Output, Replay,
+    Output, Replay, RequestContext,
 };
 use crate::jsonrpc::{Params, ProgressToken, RequestId, RpcError};
 use crate::model::{InputRequest, LogLevel, ServerResult};
@@ -36,39 +36,27 @@ pub struct DetachedCall {
     logs: u32,
     #[serde(default)]
     progress: Option<f64>,
-    /// Counts the changes of its state.
-    version: u32,
-    state: DetachedState,
+    /// The keys of input requests that have no response yet.
+    #[serde(default)]
+    awaited: BTreeSet<String>,
 }
 
-/// What has become of a detached call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum DetachedState {
-    /// Its handler runs, or is to run.
-    Working,
-    /// It needs input from the client: requests in the shape of its revision, by their keys.
-    InputRequired(BTreeMap<String, InputRequest>),
-    /// It has a result, in the shape of the client's revision.
+/// What a run of the handler of a detached call comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DetachedOutcome {
+    /// A result, in the shape of the client's revision.
     Done(Value),
-    /// It has none.
+    /// No result.
     Failed(RpcError),
+    /// The handler needs input of the client: requests in the shape of its revision, by their keys.
+    InputRequired(BTreeMap<String, InputRequest>),
 }
 
 impl ServerEngine {
-    /// Takes a call out of its exchange, which ends with this result instead. The call's handler goes on; its outcome
-    /// belongs to [`DetachedCall::finish`]. `None` when the call is over, or waits for the client already.
-    pub fn detach(&mut self, number: CallId, mut result: ServerResult) -> Option<DetachedCall> {
-        self.calls.get(number).filter(|call| call.open_requests == 0)?;
-        let call = self.calls.close(number)?;
-        self.respond(&call.to(), call.peer.rules(), &mut result);
-        Some(DetachedCall::of(&call, DetachedState::Working))
-    }
-
     /// Goes on with a call of another engine of this session, on this exchange: its handler runs again. A call that is not
     /// to run is ignored.
     pub fn resume_call(&mut self, exchange: ExchangeId, call: DetachedCall) {
-        if call.state != DetachedState::Working {
+        if !call.is_ready() {
             return;
         }
         let resumed = Call {
@@ -103,8 +91,15 @@ impl ParkedCall {
         ids: impl IntoIterator<Item = RequestId>,
     ) -> Self {
         let keys = requests.iter().map(|(key, _)| key.clone());
-        let state = DetachedState::InputRequired(requests.iter().cloned().collect());
-        Self { call: DetachedCall::of(call, state), requests: ids.into_iter().zip(keys).collect() }
+        let requests: Vec<(RequestId, String)> = ids.into_iter().zip(keys).collect();
+        let call = DetachedCall {
+            round: call.round,
+            logs: call.logs_seen,
+            progress: call.progress,
+            awaited: requests.iter().map(|(_, key)| key.clone()).collect(),
+            ..DetachedCall::of(&call.request, call.replay.clone())
+        };
+        Self { call, requests }
     }
 
     /// Takes the response to one of its requests. Others are ignored.
@@ -121,37 +116,45 @@ impl ParkedCall {
 }
 
 impl DetachedCall {
-    fn of(call: &Call, state: DetachedState) -> Self {
+    /// A call that is to run from its beginning, with the responses and values that it has so far.
+    pub fn new(dispatch: &Dispatch, once: BTreeMap<String, Value>) -> Self {
+        let mut replay = dispatch.replay.clone();
+        if !once.is_empty() {
+            replay.make_mut().once.extend(once);
+        }
+        Self { round: dispatch.round, ..Self::of(&dispatch.request, replay) }
+    }
+
+    fn of(request: &CallRequest, replay: Replay) -> Self {
         Self {
-            id: call.id.clone(),
-            method: call.method.name().to_owned(),
-            params: call.params.clone(),
-            peer: call.peer.clone(),
-            progress_token: call.progress_token.clone(),
-            log_level: call.log_level,
-            replay: call.replay.clone(),
-            round: call.round,
-            logs: call.logs_seen,
-            progress: call.progress,
-            version: 0,
-            state,
+            id: request.id.clone(),
+            method: request.method.name().to_owned(),
+            params: request.params.clone(),
+            peer: request.peer.clone(),
+            progress_token: request.progress_token.clone(),
+            log_level: request.log_level,
+            replay,
+            round: 0,
+            logs: 0,
+            progress: None,
+            awaited: BTreeSet::new(),
         }
     }
 
-    /// What has become of it.
-    pub fn state(&self) -> &DetachedState {
-        &self.state
+    /// The client that made it.
+    pub fn peer(&self) -> &Arc<Peer> {
+        &self.peer
     }
 
-    /// Counts the changes of its state: responses, and what runs of its handler ended with.
-    pub fn version(&self) -> u32 {
-        self.version
+    /// Whether it waits for no response.
+    pub fn is_ready(&self) -> bool {
+        self.awaited.is_empty()
     }
 
-    /// The call for its handler, as often as it is to run; `None` while it is not.
-    pub fn dispatch(&self, config: &EngineConfig) -> Option<Dispatch> {
-        (self.state == DetachedState::Working).then(|| {
-            let request = Arc::new(self.request(config, ExchangeId::default()));
+    /// The call for its handler, with what a transport knows of a request of this client; `None` while it waits for responses.
+    pub fn dispatch(&self, config: &EngineConfig, context: Option<RequestContext>) -> Option<Dispatch> {
+        self.is_ready().then(|| {
+            let request = Arc::new(CallRequest { context, ..self.request(config, ExchangeId::default()) });
             let (call, replay) = (CallId::DETACHED, self.replay.clone());
             Dispatch { call, request, replay, round: self.round, state: None }
         })
@@ -173,8 +176,8 @@ impl DetachedCall {
     }
 
     /// Takes what a run of the handler ended with.
-    pub fn finish(&mut self, config: &EngineConfig, outcome: HandlerOutcome) {
-        let state = match outcome {
+    pub fn finish(&mut self, config: &EngineConfig, outcome: HandlerOutcome) -> DetachedOutcome {
+        match outcome {
             HandlerOutcome::Done(result) => self.done(config, *result),
             HandlerOutcome::Raw(result) => done(&result),
             HandlerOutcome::Failed(failure) => self.failed(config, failure),
@@ -183,26 +186,24 @@ impl DetachedCall {
                 let replay = self.replay.make_mut();
                 replay.update(used.as_ref(), once);
                 match check_requests(config, &method, &peer, self.round, replay, requests) {
-                    Ok(requests) => DetachedState::InputRequired(requests.into_iter().collect()),
+                    Ok(requests) => {
+                        self.awaited = requests.iter().map(|(key, _)| key.clone()).collect();
+                        DetachedOutcome::InputRequired(requests.into_iter().collect())
+                    }
                     Err(failure) => self.failed(config, failure),
                 }
             }
-        };
-        self.state = state;
-        self.version += 1;
+        }
     }
 
     /// Takes the response to an input request; `false` when it has no such request. With the last one, the handler is to
     /// run again.
     pub fn respond(&mut self, key: &str, outcome: InputOutcome) -> bool {
-        let DetachedState::InputRequired(requests) = &mut self.state else { return false };
-        let Some((key, _)) = requests.remove_entry(key) else { return false };
-        if requests.is_empty() {
-            self.state = DetachedState::Working;
+        let Some(key) = self.awaited.take(key) else { return false };
+        if self.awaited.is_empty() {
             self.round += 1;
         }
         self.replay.make_mut().responses.insert(key, outcome);
-        self.version += 1;
         true
     }
 
@@ -212,22 +213,22 @@ impl DetachedCall {
         Method::known(&self.method).or_else(|| custom().map(Method::Custom)).unwrap_or_else(unknown)
     }
 
-    fn done(&self, config: &EngineConfig, mut result: ServerResult) -> DetachedState {
+    fn done(&self, config: &EngineConfig, mut result: ServerResult) -> DetachedOutcome {
         downgrade::result(self.peer.rules(), config, &mut result);
         done(&result)
     }
 
-    fn failed(&self, config: &EngineConfig, failure: CallFailure) -> DetachedState {
+    fn failed(&self, config: &EngineConfig, failure: CallFailure) -> DetachedOutcome {
         match downgrade::failure(self.peer.rules(), &self.method(config), failure) {
             Ok(result) => self.done(config, result),
-            Err(error) => DetachedState::Failed(error),
+            Err(error) => DetachedOutcome::Failed(error),
         }
     }
 }
 
-fn done(result: &impl Serialize) -> DetachedState {
+fn done(result: &impl Serialize) -> DetachedOutcome {
     match serde_json::to_value(result) {
-        Ok(result) => DetachedState::Done(result),
-        Err(error) => DetachedState::Failed(RpcError::internal(format!("the result is not JSON: {error}"))),
+        Ok(result) => DetachedOutcome::Done(result),
+        Err(error) => DetachedOutcome::Failed(RpcError::internal(format!("the result is not JSON: {error}"))),
     }
 }

@@ -49,7 +49,7 @@ use crate::rule::Rule;
 use crate::time::Timestamp;
 use batches::{BatchId, Batches};
 use calls::Calls;
-pub use detached::{DetachedCall, DetachedState, ParkedCall};
+pub use detached::{DetachedCall, DetachedOutcome, ParkedCall};
 pub use facts::{FactsChange, ResumeError, SessionFacts};
 use handshake::{EarlyRequest, Phase};
 use input_rounds::ServerRequests;

@@ -1,14 +1,14 @@
 //! Notifications of changes: to sessions by their subscriptions, and on `subscriptions/listen` streams by their filters.
 
 use super::{ReplyTo, ServerEngine, read_params};
-use crate::engine::{Change, ExchangeId, MessageKind, MessageTarget, Output};
+use crate::engine::{CallFailure, Change, ExchangeId, MessageKind, MessageTarget, Output, TaskListener};
 use crate::jsonrpc::{Request, RequestId, RpcError, encode};
 use crate::model::{
     AcknowledgedParams, CancelledParams, ListenParams, NotificationMeta, NotificationParams,
-    ResourceUpdatedParams, SubscriptionFilter, SubscriptionsListenResult,
+    ResourceUpdatedParams, SubscriptionFilter, SubscriptionsListenResult, TaskNotificationParams,
 };
 use crate::peer::Peer;
-use crate::revision::{Method, NotificationMethod, Rules};
+use crate::revision::{Method, NotificationMethod, Rules, downgrade};
 use crate::rule;
 
 /// A `subscriptions/listen` request; it stays open until one side ends it.
@@ -106,8 +106,9 @@ impl ServerEngine {
         }
         let params: ListenParams = read_params(request.params.text)
             .map_err(|error| self.refuse(&rule::SUB_01, error, "send params.notifications with a filter"))?;
-        let filter = self.accepted_filter(params.notifications)?;
+        let filter = self.accepted_filter(params.notifications, peer)?;
         let acknowledged = AcknowledgedParams::new(to.id.clone(), filter.clone());
+        let ids = filter.task_ids.clone().unwrap_or_default();
         self.listeners.push(Listener {
             exchange: to.exchange,
             id: to.id.clone(),
@@ -119,7 +120,28 @@ impl ServerEngine {
             let method = NotificationMethod::SubscriptionsAcknowledged.name();
             encode::notification(json, method, Some(&acknowledged))
         });
+        if !ids.is_empty() {
+            let listener = Box::new(TaskListener { exchange: to.exchange, id: to.id.clone(), ids });
+            self.outputs.push_back(Output::ListensForTasks { listener, context: self.context.clone() });
+        }
         Ok(())
+    }
+
+    /// Whether a stream that names tasks is still open.
+    pub fn is_listening(&self, listener: &TaskListener) -> bool {
+        let is_it = |open: &Listener| open.exchange == listener.exchange && open.id == listener.id;
+        self.listeners.iter().any(is_it)
+    }
+
+    /// Tells a stream what has become of a task, if it is still open.
+    pub fn task_changed(&mut self, listener: &TaskListener, mut params: TaskNotificationParams) {
+        if self.is_listening(listener) {
+            let subscription_id = Some(listener.id.clone());
+            params.meta = Some(NotificationMeta { subscription_id, ..Default::default() });
+            self.send(MessageTarget::Exchange(listener.exchange), MessageKind::Notification, |json| {
+                encode::notification(json, NotificationMethod::Task.name(), Some(&params))
+            });
+        }
     }
 
     pub(super) fn remove_listeners(&mut self, which: impl Fn(&Listener) -> bool) -> Vec<Listener> {
@@ -151,18 +173,32 @@ impl ServerEngine {
     }
 
     /// The part of a filter that this server supports.
-    fn accepted_filter(&self, requested: SubscriptionFilter) -> Result<SubscriptionFilter, RpcError> {
+    fn accepted_filter(
+        &self,
+        requested: SubscriptionFilter,
+        peer: &Peer,
+    ) -> Result<SubscriptionFilter, RpcError> {
         let capabilities = &self.config.capabilities;
         let most = self.config.max_subscriptions;
-        let count = |filter: &SubscriptionFilter| filter.resource_subscriptions.as_ref().map_or(0, Vec::len);
+        let count = |filter: &SubscriptionFilter| {
+            let named = [&filter.resource_subscriptions, &filter.task_ids];
+            named.into_iter().flatten().map(Vec::len).sum::<usize>()
+        };
         let held: usize = self.listeners.iter().map(|listener| count(&listener.filter)).sum();
         if held + count(&requested) > most {
-            return Err(RpcError::invalid_params(format!("at most {most} resources can be listened to")));
+            return Err(RpcError::invalid_params(format!(
+                "at most {most} resources and tasks can be listened to"
+            )));
         }
         let filters = self.listeners.iter().map(|listener| &listener.filter).chain([&requested]);
-        let uris = filters.flat_map(|filter| &filter.resource_subscriptions).flatten();
-        let bytes = uris.map(String::len).sum();
-        self.check_uri_bytes("params.notifications.resourceSubscriptions", bytes)?;
+        let named = filters.flat_map(|filter| [&filter.resource_subscriptions, &filter.task_ids]);
+        let bytes = named.flatten().flatten().map(String::len).sum();
+        self.check_uri_bytes("params.notifications.resourceSubscriptions and taskIds", bytes)?;
+        let tasks = Method::GetTask.is_offered(capabilities);
+        if tasks && requested.task_ids.is_some() && !peer.capabilities.takes_tasks() {
+            let refused = downgrade::failure(peer.rules(), &Method::Listen, CallFailure::undeclared_tasks());
+            return Err(refused.err().unwrap_or_else(|| RpcError::invalid_params("taskIds")));
+        }
         let tools = capabilities.tools.as_ref().and_then(|tools| tools.list_changed);
         let prompts = capabilities.prompts.as_ref().and_then(|prompts| prompts.list_changed);
         let resources = capabilities.resources.as_ref().and_then(|resources| resources.list_changed);
@@ -174,6 +210,7 @@ impl ServerEngine {
             prompts_list_changed: both(requested.prompts_list_changed, prompts),
             resources_list_changed: both(requested.resources_list_changed, resources),
             resource_subscriptions: requested.resource_subscriptions.filter(|_| updates),
+            task_ids: requested.task_ids.filter(|_| tasks),
             ..SubscriptionFilter::default()
         })
     }

@@ -36,6 +36,12 @@ pub fn result(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) {
             let meta = task.meta.take();
             *result = CustomResult { meta, ..CustomResult::new(experimental_task(task)) }.into();
         }
+        ServerResult::ListTasks(tasks) => {
+            let items = tasks.tasks.iter().map(|task| Value::Object(experimental_task(task))).collect();
+            let next_cursor = tasks.next_cursor.take().map(|cursor| ("nextCursor".to_owned(), cursor.into()));
+            let members = [("tasks".to_owned(), Value::Array(items))].into_iter().chain(next_cursor);
+            *result = CustomResult::new(members.collect()).into();
+        }
         _ => {}
     }
     stamp(rules, config, result);

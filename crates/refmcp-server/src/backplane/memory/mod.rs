@@ -12,6 +12,7 @@ mod log;
 mod session;
 mod slots;
 mod store;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod topics;
@@ -30,22 +31,26 @@ use tokio::sync::futures::OwnedNotified;
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    AppendOutcome, AttachOutcome, Backplane, BackplaneSettings, ClaimedCall, CreateOutcome, DeliverOutcome,
-    EventKind, ExpectOutcome, NewSession, OnceOutcome, OpenStreamOutcome, ParkOutcome, PostKey, PostOutcome,
-    ReadFrom, ReadOutcome, ReaderToken, ResponseOutcome, Result, SessionId, SessionRecord, StreamKey,
-    StreamNumber, TopicChanges, UpdateOutcome, WriterEpoch, WriterStop,
+    AppendOutcome, AttachOutcome, Backplane, BackplaneSettings, ClaimedCall, CreateOutcome,
+    CreateTaskOutcome, DeliverOutcome, EventKind, ExpectOutcome, NewSession, NewTask, OnceOutcome,
+    OpenStreamOutcome, ParkOutcome, PostKey, PostOutcome, ReadFrom, ReadOutcome, ReaderToken,
+    ResponseOutcome, Result, SessionId, SessionRecord, StreamKey, StreamNumber, TaskEntry, TaskRecord,
+    TopicChanges, UpdateOutcome, UpdateTaskOutcome, WriterEpoch, WriterStop,
 };
 use slots::{Added, Slot};
 use store::Sessions;
+use tasks::Tasks;
 use topics::{Keys, Topics};
 
 /// The state of one process.
 ///
 /// No future of its methods is ever pending, except of those that wait: [`writer_stopped`](Backplane::writer_stopped),
-/// [`readable`](Backplane::readable), [`wait_response`](Backplane::wait_response) and [`changes`](Backplane::changes).
+/// [`readable`](Backplane::readable), [`wait_response`](Backplane::wait_response), [`task_changed`](Backplane::task_changed) and
+/// [`changes`](Backplane::changes).
 pub struct MemoryBackplane {
     settings: Arc<BackplaneSettings>,
     sessions: Sessions,
+    tasks: Mutex<Tasks>,
     topics: Mutex<Topics>,
     keys: Mutex<Keys>,
 }
@@ -61,6 +66,7 @@ impl MemoryBackplane {
         let settings = Arc::new(settings);
         Self {
             sessions: Sessions::new(settings.clone(), memory),
+            tasks: Mutex::new(Tasks::new(settings.clone(), memory)),
             settings,
             topics: Mutex::default(),
             keys: Mutex::default(),
@@ -70,6 +76,11 @@ impl MemoryBackplane {
     /// How many sessions are kept; those whose time is over count until they are found out.
     pub fn session_count(&self) -> usize {
         self.sessions.count()
+    }
+
+    /// How many tasks are kept, and their bytes.
+    pub fn kept_tasks(&self) -> (usize, usize) {
+        self.tasks.lock().kept()
     }
 
     /// How many bytes are kept for all sessions.
@@ -302,6 +313,44 @@ impl Backplane for MemoryBackplane {
         Ok(keys.unwrap_or_default())
     }
 
+    async fn create_task(&self, task: NewTask) -> Result<CreateTaskOutcome> {
+        Ok(self.tasks.lock().create(task, Instant::now()))
+    }
+
+    async fn task(&self, id: &str) -> Result<Option<TaskRecord>> {
+        Ok(self.tasks.lock().record(id, Instant::now()))
+    }
+
+    async fn task_call(&self, id: &str) -> Result<Option<Bytes>> {
+        Ok(self.tasks.lock().call(id, Instant::now()))
+    }
+
+    async fn update_task(
+        &self,
+        id: &str,
+        version: u64,
+        state: Bytes,
+        call: Option<Bytes>,
+    ) -> Result<UpdateTaskOutcome> {
+        Ok(self.tasks.lock().update(id, version, state, call, Instant::now()))
+    }
+
+    async fn task_changed(&self, id: &str, version: u64) -> Result<()> {
+        // A task that expires changes too.
+        let awaited = self.tasks.lock().next_change(id, version, Instant::now());
+        match awaited {
+            None => {}
+            Some((news, None)) => news.await,
+            // Which of the two it was is found out by looking again.
+            Some((news, Some(expires))) => drop(timeout_at(expires, news).await),
+        }
+        Ok(())
+    }
+
+    async fn tasks(&self, owner: &str, after: u64, most: usize) -> Result<Vec<TaskEntry>> {
+        Ok(self.tasks.lock().of_owner(owner, after, most, Instant::now()))
+    }
+
     async fn bump(&self, topic: &str) -> Result<u64> {
         Ok(self.topics.lock().bump(topic, self.settings.topics))
     }
@@ -329,6 +378,7 @@ impl Backplane for MemoryBackplane {
 
     async fn sweep(&self) -> Result<()> {
         self.sessions.sweep();
+        self.tasks.lock().sweep(Instant::now());
         self.keys.lock().sweep(Instant::now());
         Ok(())
     }

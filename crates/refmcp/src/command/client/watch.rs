@@ -194,6 +194,9 @@ pub(crate) fn describe(told: &ServerNotification) -> Option<String> {
         ServerNotification::ElicitationComplete(done) => {
             format!("done on the web page: {}", one_line(&done.elicitation_id))
         }
+        ServerNotification::Task(task) | ServerNotification::TaskStatus(task) => {
+            format!("task {}: {}", one_line(&task.task_id), one_line(task.status.as_str()))
+        }
         ServerNotification::SubscriptionsAcknowledged(_) => "listening".to_owned(),
         ServerNotification::Custom { method, params } => {
             format!(

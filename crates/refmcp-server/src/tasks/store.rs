@@ -1,0 +1,183 @@
+//! Tasks in the backplane: found for their principals, and changed by version.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use refmcp_proto::engine::{DetachedCall, TaskState};
+use refmcp_proto::jsonrpc::{RpcError, excerpt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::backplane::{
+    Backplane, CreateTaskOutcome, NewTask, Result, TaskRecord, Unavailable, UpdateTaskOutcome,
+};
+use crate::server::Server;
+
+/// How often a change is tried that others come before.
+const ATTEMPTS: usize = 64;
+
+/// The tasks of a server.
+pub(crate) struct TaskStore<'a> {
+    server: &'a Server,
+}
+
+/// A task as it was read.
+pub(crate) struct StoredTask {
+    pub(crate) state: TaskState,
+    version: u64,
+}
+
+impl<'a> TaskStore<'a> {
+    pub(crate) fn of(server: &'a Server) -> Self {
+        Self { server }
+    }
+
+    fn backplane(&self) -> &Arc<dyn Backplane> {
+        self.server.backplane()
+    }
+
+    pub(super) async fn create(
+        &self,
+        state: &TaskState,
+        call: &DetachedCall,
+        account: Arc<str>,
+    ) -> Result<CreateTaskOutcome> {
+        let task = NewTask {
+            id: state.id().clone(),
+            owner: account,
+            state: write(state)?,
+            call: write(call)?,
+            ttl: state.remaining(self.server.now()),
+        };
+        self.backplane().create_task(task).await
+    }
+
+    /// The task of this id, whosever it is.
+    pub(super) async fn read(&self, id: &str) -> Result<Option<StoredTask>> {
+        self.backplane().task(id).await?.map(|record| StoredTask::read(&record)).transpose()
+    }
+
+    /// The task of this id, for a requestor with this principal. One of another principal is as unknown as none.
+    pub(crate) async fn find(
+        &self,
+        id: &str,
+        principal: Option<&str>,
+    ) -> std::result::Result<StoredTask, RpcError> {
+        let found = self.read(id).await.map_err(|error| unavailable(&error))?;
+        found.filter(|task| task.state.owner() == principal).ok_or_else(|| unknown_task(id))
+    }
+
+    /// The call of a task; `None` where it is gone, or over.
+    pub(super) async fn call(&self, id: &str) -> Result<Option<DetachedCall>> {
+        self.backplane().task_call(id).await?.as_deref().map(read).transpose()
+    }
+
+    /// A page of the tasks of an account behind this position, and where the next one begins behind, if there is one.
+    pub(crate) async fn page(
+        &self,
+        account: &str,
+        after: u64,
+        size: usize,
+    ) -> Result<(Vec<TaskState>, Option<u64>)> {
+        let mut entries = self.backplane().tasks(account, after, size + 1).await?;
+        let more = entries.len() > size;
+        entries.truncate(size);
+        let last = entries.last().filter(|_| more).map(|entry| entry.position);
+        let states = entries.iter().map(|entry| read(&entry.state)).collect::<Result<_>>()?;
+        Ok((states, last))
+    }
+
+    /// Waits until a task is another than it was read.
+    pub(crate) async fn changed(&self, task: &StoredTask) -> Result<()> {
+        self.backplane().task_changed(task.state.id(), task.version).await
+    }
+
+    /// Changes the state of a task; `None` from the function leaves it as it is. Gives what the function returned last, and
+    /// the task; `None` where there is no such task.
+    pub(crate) async fn change<T>(
+        &self,
+        id: &str,
+        mut change: impl FnMut(&mut TaskState) -> Option<T>,
+    ) -> Result<Option<(Option<T>, TaskState)>> {
+        self.change_with(id, |state, _| change(state), |_| Keep::Same).await
+    }
+
+    /// The same with its call; the last function says what becomes of that.
+    pub(crate) async fn change_call<T>(
+        &self,
+        id: &str,
+        change: impl FnMut(&mut TaskState, &mut DetachedCall) -> Option<T>,
+    ) -> Result<Option<(Option<T>, TaskState)>> {
+        let mut change = change;
+        let change = |state: &mut TaskState, call: Option<&mut DetachedCall>| change(state, call?);
+        self.change_with(id, change, |_| Keep::Changed).await
+    }
+
+    async fn change_with<T>(
+        &self,
+        id: &str,
+        mut change: impl FnMut(&mut TaskState, Option<&mut DetachedCall>) -> Option<T>,
+        keep: impl Fn(&TaskState) -> Keep,
+    ) -> Result<Option<(Option<T>, TaskState)>> {
+        for _ in 0..ATTEMPTS {
+            let Some(mut task) = self.read(id).await? else { return Ok(None) };
+            let keep = keep(&task.state);
+            let mut call = match keep {
+                Keep::Same => None,
+                Keep::Changed => self.call(id).await?,
+            };
+            let Some(returned) = change(&mut task.state, call.as_mut()) else {
+                return Ok(Some((None, task.state)));
+            };
+            let call = match call {
+                _ if task.state.is_over() => Some(Bytes::new()),
+                None => None,
+                Some(call) => Some(write(&call)?),
+            };
+            let updated = self.backplane().update_task(id, task.version, write(&task.state)?, call).await?;
+            match updated {
+                UpdateTaskOutcome::Updated(_) => return Ok(Some((Some(returned), task.state))),
+                UpdateTaskOutcome::Conflict(_) => {}
+                UpdateTaskOutcome::Unknown => return Ok(None),
+                UpdateTaskOutcome::Full => return Err(Unavailable::new(NoRoom)),
+            }
+        }
+        Err(Unavailable::new("others change the task all the time"))
+    }
+}
+
+/// What becomes of the call when a task changes.
+enum Keep {
+    Same,
+    Changed,
+}
+
+/// There is no room for what a task came to.
+#[derive(Debug, thiserror::Error)]
+#[error("no room is left for the task")]
+pub(super) struct NoRoom;
+
+impl StoredTask {
+    fn read(record: &TaskRecord) -> Result<Self> {
+        Ok(Self { state: read(&record.state)?, version: record.version })
+    }
+}
+
+/// The error for an id that the requestor has no task under.
+pub(crate) fn unknown_task(id: &str) -> RpcError {
+    RpcError::invalid_params(format!("unknown task: {}; it may have expired", excerpt(id)))
+}
+
+/// The error where the backplane fails.
+pub(crate) fn unavailable(error: &Unavailable) -> RpcError {
+    tracing::warn!(error = error as &dyn std::error::Error, "a task cannot be reached");
+    RpcError::internal("tasks cannot be reached now; try again later")
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(Unavailable::new)
+}
+
+fn write(value: &impl Serialize) -> Result<Bytes> {
+    serde_json::to_vec(value).map(Bytes::from).map_err(Unavailable::new)
+}
