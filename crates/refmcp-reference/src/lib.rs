@@ -21,7 +21,7 @@
 //! | `tour` | leads clients through everything, where [`Options::tour`] says so |
 //! | `conformance` | the fixtures of the conformance suite |
 //! | `added_items`, `cancellation_log`, `directory_watcher` | items added at run time, cancelled calls, directories that change |
-//! | `media`, `rfc3339` | pictures and sounds, timestamps as text |
+//! | `media` | pictures and sounds |
 //!
 //! # Files as resources
 //!
@@ -64,7 +64,6 @@ mod models;
 mod profile;
 mod prompts;
 mod resources;
-mod rfc3339;
 mod tools;
 mod tour;
 mod verdict;

@@ -7,20 +7,19 @@ use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use cap_std::fs::Dir;
 use notify::RecursiveMode;
 use parking_lot::Mutex;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use refmcp_server::model::{Annotations, ResourceContents};
-use refmcp_server::{CallError, Resource, ResourceTemplate, Server, UriTemplateError};
+use refmcp_server::{CallError, Resource, ResourceTemplate, Server, Timestamp, UriTemplateError};
 
 use super::file_type::FileType;
 use crate::ReferenceError;
 use crate::directory_watcher::DirectoryWatcher;
 use crate::media::base64;
-use crate::rfc3339;
 
 /// What every URI begins with.
 const PREFIX: &str = "file:///dir/";
@@ -117,8 +116,9 @@ impl Files {
         let name = path.rsplit('/').next().unwrap_or(path);
         let resource =
             Resource::new(uri(path), name, move |_| read(files.clone(), own_path.clone(), uri(&own_path)));
-        let modified =
-            Annotations { last_modified: Some(rfc3339::of_file(seen.modified)), ..Annotations::default() };
+        // Files from before 1970 are as old as that.
+        let modified = Timestamp::default() + seen.modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let modified = Annotations { last_modified: Some(modified.to_rfc3339()), ..Annotations::default() };
         let resource = resource.title(path).size(seen.size).annotations(modified);
         match FileType::from_path(path).mime_type() {
             Some(mime_type) => resource.mime_type(mime_type),

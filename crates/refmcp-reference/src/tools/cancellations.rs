@@ -1,11 +1,10 @@
 //! What was cancelled, and when it really stopped.
 
-use refmcp_server::{Call, CallError, Json, Tool};
+use refmcp_server::{Call, CallError, Json, Timestamp, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cancellation_log::{self, Cancelled, MAX_TAG_CHARACTERS};
-use crate::rfc3339::rfc3339;
 
 pub(super) fn tools() -> Vec<Tool> {
     let description = "Tells which calls were cancelled, when, and when work on them really stopped";
@@ -60,8 +59,8 @@ fn entry(work: Cancelled) -> Entry {
         tool: about.tool,
         request_id: about.request_id,
         tag: about.tag,
-        cancelled_at: rfc3339(cancelled_at),
-        stopped_at: stopped_at.map(rfc3339),
+        cancelled_at: cancelled_at.to_rfc3339(),
+        stopped_at: stopped_at.map(Timestamp::to_rfc3339),
         stopped_after_ms: stopped_at.map(|stopped| (stopped - cancelled_at).as_secs_f64() * 1000.0),
     }
 }
