@@ -7,6 +7,7 @@ mod prompts;
 mod resources;
 mod schemas;
 mod server_requests;
+mod tasks;
 
 use refmcp_server::{ServerBuilder, UriTemplateError};
 
@@ -20,6 +21,7 @@ pub(crate) fn add(builder: ServerBuilder) -> Result<ServerBuilder, UriTemplateEr
         schemas::tools(),
         input_required::tools(),
         lists::tools(),
+        tasks::tools(),
     ];
     let builder = families.into_iter().flatten().fold(builder, ServerBuilder::tool);
     let builder = resources::resources().into_iter().fold(builder, ServerBuilder::resource);

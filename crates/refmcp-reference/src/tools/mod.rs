@@ -6,6 +6,7 @@ pub(crate) mod content;
 mod errors;
 pub(crate) mod forms;
 mod lists;
+mod research;
 mod resources;
 mod server_requests;
 mod streams;
@@ -24,6 +25,7 @@ pub(crate) fn add(builder: ServerBuilder, verdicts: Option<&VerdictSource>) -> S
         text::tools(),
         structured::tools(),
         time::tools(),
+        research::tools(),
         content::tools(),
         errors::tools(),
         streams::tools(),

@@ -163,6 +163,7 @@ async fn every_revision_understands_every_tool() {
                 "slow" => json!({ "ms": 1 }),
                 "simulate" => json!({ "what": "logs", "every_ms": 10, "for_ms": 30 }),
                 "ask_model" | "test_sampling" => json!({ "prompt": "p" }),
+                "research" => json!({ "topic": "t", "stage_ms": 1 }),
                 "add_tool" | "remove_tool" | "add_prompt" | "remove_prompt" => json!({ "name": "extra" }),
                 "add_resource" | "remove_resource" => json!({ "uri": "memo:///extra" }),
                 "touch_resource" => json!({ "uri": "file:///notes/todo.txt" }),
