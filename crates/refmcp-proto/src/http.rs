@@ -401,6 +401,7 @@ pub fn check_mirrored<'h>(
     let (member, named) = match known.as_ref().and_then(Method::name_member) {
         Some("name") => ("params.name", params.name),
         Some("uri") => ("params.uri", params.uri),
+        Some("taskId") => ("params.taskId", params.task_id),
         _ => ("", None),
     };
     // The engine refuses malformed parameters.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use super::checks::{self, ExpectedFailure};
-use super::suite::{self, Suite};
+use super::suite::{self, EXTENSION, Suite, listed, of_revision};
 use super::{empty, show};
 use crate::leaks::{Secrets, level};
 use crate::{Build, Tally, shell};
@@ -16,9 +16,6 @@ use crate::{Build, Tally, shell};
 /// The revisions that the suite has scenarios for, with how many: a scenario that goes missing is noticed.
 const REVISIONS: [(&str, usize); 5] =
     [("2025-03-26", 2), ("2025-06-18", 5), ("2025-11-25", 19), ("2026-07-28", 33), (EXTENSION, 6)];
-
-/// What the suite calls scenarios that belong to no revision; it chooses by itself what they speak.
-const EXTENSION: &str = "extension";
 
 /// How the names of the scenarios begin that are not run, and why.
 const LEFT_OUT: [(&str, &str); 1] = [("sep-2640-", "the client knows no skills")];
@@ -85,19 +82,11 @@ pub(super) fn run(suite: &Suite, build: &Build, out: &Path) -> Result<Tally> {
     Ok(tally)
 }
 
-/// Every scenario that the suite lists, with its revisions: `  - NAME [REVISION,REVISION]`.
-fn listed(listing: &str) -> impl Iterator<Item = (&str, &str)> {
-    listing.lines().filter_map(|line| {
-        let (name, revisions) = line.trim().strip_prefix("- ")?.split_once(" [")?;
-        Some((name, revisions.strip_suffix(']')?))
-    })
-}
-
 /// The scenarios of a revision, but for those that are left out.
 fn names<'a>(listing: &'a str, revision: &str) -> Vec<&'a str> {
-    let of_revision = listed(listing).filter(|(_, revisions)| revisions.split(',').any(|it| it == revision));
-    let names = of_revision.map(|(name, _)| name);
-    names.filter(|name| !LEFT_OUT.iter().any(|(beginning, _)| name.starts_with(beginning))).collect()
+    of_revision(listing, revision)
+        .filter(|name| !LEFT_OUT.iter().any(|(beginning, _)| name.starts_with(beginning)))
+        .collect()
 }
 
 /// Plays one scenario; what is wrong in it.

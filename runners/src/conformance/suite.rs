@@ -30,6 +30,24 @@ impl Suite {
     }
 }
 
+/// What the suite calls scenarios that belong to no revision; it chooses by itself what they speak.
+pub(super) const EXTENSION: &str = "extension";
+
+/// Every scenario that the suite lists, with its revisions: `  - NAME [REVISION,REVISION]`.
+pub(super) fn listed(listing: &str) -> impl Iterator<Item = (&str, &str)> {
+    listing.lines().filter_map(|line| {
+        let (name, revisions) = line.trim().strip_prefix("- ")?.split_once(" [")?;
+        Some((name, revisions.strip_suffix(']')?))
+    })
+}
+
+/// The scenarios of a revision.
+pub(super) fn of_revision<'a>(listing: &'a str, revision: &str) -> impl Iterator<Item = &'a str> {
+    listed(listing)
+        .filter(move |(_, revisions)| revisions.split(',').any(|it| it == revision))
+        .map(|(name, _)| name)
+}
+
 /// Runs the suite, its output going to a file.
 pub(super) fn run(command: &mut Command, log: &Path, limit: Duration) -> Result<ExitStatus> {
     shell::run_logged(command, log, limit)?

@@ -238,6 +238,37 @@ fn headers_mirror_the_body() {
 }
 
 #[test]
+fn the_name_is_the_member_that_the_method_says() {
+    for (method, params, name) in [
+        ("tools/call", r#"{"name":"a"}"#, "a"),
+        ("prompts/get", r#"{"name":"a"}"#, "a"),
+        ("resources/read", r#"{"uri":"a:b"}"#, "a:b"),
+        ("tasks/get", r#"{"taskId":"a"}"#, "a"),
+        ("tasks/update", r#"{"taskId":"a","inputResponses":{}}"#, "a"),
+        ("tasks/cancel", r#"{"taskId":"a"}"#, "a"),
+    ] {
+        let body = request(method, params);
+        let Ok(Incoming::One(Message::Request(request))) = decode(body.as_bytes(), &Limits::default()) else {
+            panic!("no request")
+        };
+        let check = |named: Option<&'static str>| {
+            let header = |header: &str| {
+                Ok(match header {
+                    "mcp-protocol-version" => Some(Cow::Borrowed(STATELESS)),
+                    "mcp-method" => Some(Cow::Owned(method.to_owned())),
+                    _ => named.map(Cow::Borrowed),
+                })
+            };
+            check_mirrored(header, |_: &str| Vec::new(), STATELESS, &request.method, &request.params)
+        };
+        assert_eq!(check(Some(name)), Ok(()), "{method}");
+        for wrong in [None, Some("other")] {
+            assert!(matches!(check(wrong), Err(PostRefusal::Header(..))), "{method}");
+        }
+    }
+}
+
+#[test]
 fn refusals_are_findings_of_their_rules() {
     let refused = |headers: PostHeaders<'_>, body: &str| {
         let incoming = decode(body.as_bytes(), &Limits::default()).unwrap();

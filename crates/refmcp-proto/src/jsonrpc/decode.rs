@@ -128,6 +128,8 @@ pub struct Params<'a> {
     pub name: Option<&'a str>,
     /// The text of the member `uri`: what is read.
     pub uri: Option<&'a str>,
+    /// The text of the member `taskId`: the task that is asked for, answered or cancelled.
+    pub task_id: Option<&'a str>,
     /// The text of the member `arguments`.
     pub arguments: Option<&'a str>,
     /// Whether a member `_meta` stands beside the parameters, where the protocol has none.
@@ -395,6 +397,7 @@ impl<'a> Params<'a> {
                 "requestState" => self.request_state = text,
                 "name" => self.name = text,
                 "uri" => self.uri = text,
+                "taskId" => self.task_id = text,
                 "arguments" => self.arguments = text,
                 _ => {}
             }

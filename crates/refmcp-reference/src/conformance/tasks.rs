@@ -39,10 +39,11 @@ pub(super) fn tools() -> Vec<Tool> {
             .task(TaskSupport::Required)
             .starts_task_itself(),
     ];
-    tools.into_iter().map(Tool::read_only).collect()
+    tools.into_iter().map(|tool| tool.read_only().annotate(|hints| hints.open_world(false))).collect()
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Name {
     /// Whom to greet
     #[serde(default = "stranger")]
@@ -58,6 +59,7 @@ async fn greet(_: Call, Name { name }: Name) -> Result<String, CallError> {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Compute {
     /// How long it takes, in seconds
     #[serde(default)]
@@ -85,6 +87,7 @@ async fn protocol_error(_: Call, _: NoArguments) -> Result<String, CallError> {
 }
 
 #[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct File {
     /// Which file it is about
     #[serde(default)]
@@ -104,9 +107,10 @@ async fn confirm(call: Call, File { filename }: File) -> Result<String, CallErro
 }
 
 async fn multi_input(call: Call, _: NoArguments) -> Result<String, CallError> {
-    let (name, colour) = (ask(&call, "name", "What is your name?"), ask(&call, "color", "Which colour?"));
-    let (name, colour) = (name?, colour?);
-    Ok(format!("{name} likes {colour}"))
+    let (name, sure) =
+        (ask(&call, "name", "What is your name?"), call.confirm("confirm", "Is that your name?"));
+    let (name, sure) = (name?, sure?);
+    Ok(if sure { format!("Hello, {name}!") } else { "Hello, stranger!".to_owned() })
 }
 
 async fn with_task(call: Call, _: NoArguments) -> Result<String, CallError> {

@@ -212,7 +212,7 @@ impl Client {
     }
 
     /// What a accept_all client does with a question.
-    fn reaction(&mut self, question: &Value) -> Value {
+    pub(crate) fn reaction(&mut self, question: &Value) -> Value {
         self.asked.push(question.clone());
         let params = &question["params"];
         match question["method"].as_str().unwrap() {

@@ -14,4 +14,5 @@ mod prompts;
 mod replay;
 mod resources;
 mod schemas;
+mod tasks;
 mod tools;

@@ -145,15 +145,24 @@ async fn content_blocks() {
     }
 }
 
-#[tokio::test]
+/// Tools whose calls end with a JSON-RPC error on purpose.
+const ENDS_WITH_ERRORS: [&str; 2] = ["protocol_error", "protocol_error_job"];
+/// Tools that run as tasks only; see `tasks`.
+const NEEDS_TASKS: [&str; 2] = ["failing_job", "test_tool_with_task"];
+
+#[tokio::test(start_paused = true)]
 async fn every_revision_understands_every_tool() {
     let server = server();
     for revision in SESSIONS.into_iter().chain([STATELESS]) {
         let mut client = Client::new(&server, revision).await;
         // The client checks results against the schema of the revision.
         let tools = client.list("tools").await;
-        for tool in tools.iter().filter(|tool| tool["name"] != "protocol_error") {
+        for tool in &tools {
             let name = &tool["name"];
+            if ENDS_WITH_ERRORS.iter().any(|tool| name == tool) || NEEDS_TASKS.iter().any(|tool| name == tool)
+            {
+                continue;
+            }
             let arguments = match name.as_str().unwrap() {
                 "echo" | "test_elicitation" => json!({ "message": "m" }),
                 "big_result" => json!({ "bytes": 10 }),

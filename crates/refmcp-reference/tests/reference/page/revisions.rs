@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use refmcp_server::Server;
 use serde_json::{Value, json};
 
-use crate::client::{Client, SESSIONS, STATELESS};
+use crate::client::{Client, SESSIONS, STATELESS, everything};
 
 /// Tools that work when they fail.
-const FAIL: [&str; 3] = ["fail", "protocol_error", "test_error_handling"];
+const FAIL: [&str; 5] =
+    ["fail", "protocol_error", "test_error_handling", "failing_job", "protocol_error_job"];
 
 /// By name or URI, the revisions in which something works.
 pub(super) type Revisions = BTreeMap<String, String>;
@@ -18,7 +19,10 @@ pub(super) async fn of_tools(server: &Server) -> Revisions {
     try_all(server, "tools", "name", |tool| {
         let name = tool["name"].as_str().unwrap();
         let fails = FAIL.contains(&name);
-        let params = json!({ "name": name, "arguments": arguments(name, tool) });
+        let mut params = json!({ "name": name, "arguments": arguments(name, tool) });
+        if tool["execution"]["taskSupport"] == "required" {
+            params["task"] = json!({});
+        }
         ("tools/call", params, fails)
     })
     .await
@@ -61,12 +65,17 @@ async fn try_all(
 ) -> Revisions {
     let mut worked: BTreeMap<String, Vec<bool>> = BTreeMap::new();
     for revision in SESSIONS.into_iter().chain([STATELESS]) {
-        let mut client = Client::new(server, revision).await;
+        let mut capabilities = everything();
+        capabilities["extensions"] = json!({ "io.modelcontextprotocol/tasks": {} });
+        let mut client = Client::with(server, revision, capabilities).await;
         for item in client.list(list).await {
             let (method, params, fails) = request(&item);
             let answer = client.request(method, params).await;
             let failed = answer.get("error").is_some() || answer["result"]["isError"] == true;
-            worked.entry(item[key].as_str().unwrap().to_owned()).or_default().push(failed == fails);
+            // How the tool does is what its task comes to.
+            let is_task = answer["result"].get("task").or_else(|| answer["result"].get("taskId")).is_some();
+            let works = is_task || failed == fails;
+            worked.entry(item[key].as_str().unwrap().to_owned()).or_default().push(works);
         }
     }
     worked.into_iter().map(|(key, worked)| (key, in_words(&worked))).collect()
