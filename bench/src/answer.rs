@@ -44,6 +44,31 @@ impl Answer<'_> {
         Ok(())
     }
 
+    /// Fails unless this is the answer to the request of this id, and says that a task is completed.
+    pub fn expect_completed(&self, id: u64) -> Result<()> {
+        #[derive(Deserialize)]
+        struct Asked<'a> {
+            id: u64,
+            #[serde(borrow)]
+            result: Status<'a>,
+        }
+        #[derive(Deserialize)]
+        struct Status<'a> {
+            status: &'a str,
+        }
+        let asked: Asked = serde_json::from_slice(&self.json).with_context(|| self.shown())?;
+        let right = asked.id == id && asked.result.status == "completed";
+        ensure!(self.status == 200 && right, "not the task of {id}: {}", self.shown());
+        Ok(())
+    }
+
+    /// The id of the task that the request has become.
+    pub fn task_id(&self) -> Result<String> {
+        let answer: serde_json::Value = serde_json::from_slice(&self.json).with_context(|| self.shown())?;
+        let id = answer.pointer("/result/task/taskId").and_then(serde_json::Value::as_str);
+        Ok(id.with_context(|| format!("no task: {}", self.shown()))?.to_owned())
+    }
+
     /// Fails unless the request was served.
     pub fn expect_result(&self) -> Result<()> {
         let served = self.status == 200 && contains(&self.json, br#""result":"#);

@@ -36,7 +36,9 @@ pub fn task() -> Result<Task> {
             in_flight: in_flight.parse()?,
             time: Duration::from_secs_f64(seconds.parse()?),
             how: match how {
-                ["stdio", command @ ..] => How::Stdio(command.iter().map(|word| (*word).to_owned()).collect()),
+                ["stdio", command @ ..] => {
+                    How::Stdio(command.iter().map(|word| (*word).to_owned()).collect())
+                }
                 [url] => How::Url((*url).to_owned()),
                 _ => bail!("no server"),
             },

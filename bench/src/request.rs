@@ -15,6 +15,8 @@ pub enum Mode {
     Modern,
     /// A session of 2025-11-25 for each connection, in text frames.
     WebSocket,
+    /// A session of 2025-11-25 for each connection, which asks for a task that is over in place of calling.
+    Task,
 }
 
 impl FromStr for Mode {
@@ -26,6 +28,7 @@ impl FromStr for Mode {
             "session" => Self::Session,
             "modern" => Self::Modern,
             "websocket" => Self::WebSocket,
+            "task" => Self::Task,
             _ => bail!("no such mode: {name}"),
         })
     }
@@ -69,6 +72,12 @@ pub fn call(tool: &str, argument: &str, value: &str, meta: &str) -> String {
         r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"{argument}":"{value}"}}{meta}}}}}"#
     )
 }
+
+/// A call of a tool that becomes a task, which is over at once.
+pub const TASK: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":1000000000,"method":"tools/call","#,
+    r#""params":{"name":"slow_compute","arguments":{"seconds":0,"label":"bench"},"task":{}}}"#
+);
 
 /// A wish to hear of a resource's changes.
 pub fn subscribe(uri: &str) -> String {
@@ -124,6 +133,14 @@ impl Writer {
         let meta = if self.mode == Mode::Modern { META } else { "" };
         let body = call("echo", "message", MESSAGE, meta);
         Template::new(if self.mode == Mode::WebSocket { frame(&body) } else { self.post(&body, session) })
+    }
+
+    /// A request for the status of a task.
+    pub fn get_task(self, session: Option<&str>, task: &str) -> Template {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"tasks/get","params":{{"taskId":"{task}"}}}}"#
+        );
+        Template::new(self.post(&body, session))
     }
 }
 

@@ -11,7 +11,7 @@ const USAGE: &str = "\
 usage: http_load WHAT -- COMMAND [ARGS…]     starts the server; {port} in ARGS stands for its port
        http_load WHAT -- PORT PID            measures one that runs already
 
-WHAT:  calls MODE CONNECTIONS SECONDS        MODE: plain, session, modern (2026-07-28) or websocket
+WHAT:  calls MODE CONNECTIONS SECONDS        MODE: plain, session, modern (2026-07-28), websocket or task
        exactly MODE CONNECTIONS CALLS        so many CALLS on each connection, then the server is told to stop
        first-answer MODE                     from the start of the server; only with COMMAND
        sessions FEW MANY                     memory of the sessions from FEW to MANY, and how fast they are opened

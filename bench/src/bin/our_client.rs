@@ -7,8 +7,8 @@ use anyhow::Result;
 use refmcp_bench::caller::{self, How, Task};
 use refmcp_client::child::ChildProcess;
 use refmcp_client::http::StreamableHttp;
-use refmcp_client::websocket::WebSocket;
 use refmcp_client::transport::Connector;
+use refmcp_client::websocket::WebSocket;
 use refmcp_client::{Client, VersionPolicy};
 use serde_json::json;
 

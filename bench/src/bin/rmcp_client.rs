@@ -22,7 +22,8 @@ async fn main() -> Result<()> {
                 let peer = peer.clone();
                 async move {
                     let arguments = json!({ "message": "hello" }).as_object().cloned().unwrap_or_default();
-                    let result = peer.call_tool(CallToolRequestParams::new("echo").with_arguments(arguments)).await?;
+                    let result =
+                        peer.call_tool(CallToolRequestParams::new("echo").with_arguments(arguments)).await?;
                     anyhow::ensure!(!result.content.is_empty(), "no answer");
                     Ok(())
                 }

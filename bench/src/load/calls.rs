@@ -1,4 +1,4 @@
-//! Calls of `echo`, one after the other on each connection.
+//! Calls of `echo`, or requests for a task, one after the other on each connection.
 
 use std::time::{Duration, Instant};
 
@@ -6,16 +6,18 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::open;
+use crate::answer::Answer;
 use crate::process::Server;
-use crate::request::{FIRST_ID, MESSAGE, Mode, Template, Writer};
+use crate::request::{FIRST_ID, MESSAGE, Mode, TASK, Template, Writer};
 use crate::swarm::Swarm;
+
+/// By when tasks that do nothing are over; an answer that says otherwise fails.
+const END_OF_TASKS: Duration = Duration::from_secs(1);
 
 /// Calls for a while, and what that costs.
 pub fn calls(server: &Server, mode: Mode, connections: usize, time: Duration) -> Result<Value> {
     let mut swarm = Swarm::connect(server.port, connections)?;
-    let writer = Writer { port: server.port, mode };
-    let ids = open(&mut swarm, writer)?;
-    let mut callers: Vec<Caller> = ids.iter().map(|id| Caller::new(writer.echo(id.as_deref()))).collect();
+    let mut callers = callers(&mut swarm, Writer { port: server.port, mode })?;
     // A third of it before that, to warm up.
     call_until(&mut swarm, &mut callers, Instant::now() + time / 3)?;
     let cpu = server.cpu_time()?;
@@ -38,9 +40,7 @@ pub fn calls(server: &Server, mode: Mode, connections: usize, time: Duration) ->
 /// So many calls on each connection, and then the end of the server: for counting what it executes.
 pub fn exactly(server: Server, mode: Mode, connections: usize, calls: u64) -> Result<Value> {
     let mut swarm = Swarm::connect(server.port, connections)?;
-    let writer = Writer { port: server.port, mode };
-    let ids = open(&mut swarm, writer)?;
-    let mut callers: Vec<Caller> = ids.iter().map(|id| Caller::new(writer.echo(id.as_deref()))).collect();
+    let mut callers = callers(&mut swarm, Writer { port: server.port, mode })?;
     let latencies = call_while(&mut swarm, &mut callers, |caller, _| caller.id < FIRST_ID + calls)?;
     server.stop()?;
     Ok(json!({ "calls": latencies.len() }))
@@ -51,9 +51,7 @@ pub fn first_answer(command: &[String], mode: Mode) -> Result<Value> {
     let begin = Instant::now();
     let server = Server::start(command)?;
     let mut swarm = Swarm::connect(server.port, 1)?;
-    let writer = Writer { port: server.port, mode };
-    let ids = open(&mut swarm, writer)?;
-    let mut callers = [Caller::new(writer.echo(ids[0].as_deref()))];
+    let mut callers = callers(&mut swarm, Writer { port: server.port, mode })?;
     call_until(&mut swarm, &mut callers, begin)?;
     Ok(json!({ "ms": micros(begin.elapsed()) / 1000.0 }))
 }
@@ -62,16 +60,41 @@ fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
+/// Opens every connection, and says what each will ask.
+fn callers(swarm: &mut Swarm, writer: Writer) -> Result<Vec<Caller>> {
+    let ids = open(swarm, writer)?;
+    if writer.mode != Mode::Task {
+        return Ok(ids.iter().map(|id| Caller::new(writer.echo(id.as_deref()), false)).collect());
+    }
+    let mut tasks = vec![String::new(); swarm.len()];
+    swarm.each(
+        0,
+        |index| writer.post(TASK, ids[index].as_deref()),
+        |index, answer| {
+            tasks[index] = answer.task_id()?;
+            Ok(())
+        },
+    )?;
+    std::thread::sleep(END_OF_TASKS);
+    let asks = |(id, task): (&Option<String>, &String)| writer.get_task(id.as_deref(), task);
+    Ok(ids.iter().zip(&tasks).map(|both| Caller::new(asks(both), true)).collect())
+}
+
 /// What one connection asks, and what it waits for.
 struct Caller {
     request: Template,
+    gets_task: bool,
     id: u64,
     sent: Instant,
 }
 
 impl Caller {
-    fn new(request: Template) -> Self {
-        Self { request, id: FIRST_ID, sent: Instant::now() }
+    fn new(request: Template, gets_task: bool) -> Self {
+        Self { request, gets_task, id: FIRST_ID, sent: Instant::now() }
+    }
+
+    fn expect(&self, answer: &Answer<'_>) -> Result<()> {
+        if self.gets_task { answer.expect_completed(self.id) } else { answer.expect_echo(self.id, MESSAGE) }
     }
 
     fn next(&mut self) -> &[u8] {
@@ -102,7 +125,7 @@ fn call_while(
             let caller = &mut callers[index];
             let now = Instant::now();
             latencies.push(now - caller.sent);
-            answer.expect_echo(caller.id, MESSAGE)?;
+            caller.expect(answer)?;
             if goes_on(caller, now) {
                 next.extend(caller.next());
             } else {

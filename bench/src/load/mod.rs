@@ -18,7 +18,7 @@ fn open(swarm: &mut Swarm, writer: Writer) -> Result<Vec<Option<String>>> {
     let mut ids = vec![None; swarm.len()];
     match writer.mode {
         Mode::Plain | Mode::Modern => {}
-        Mode::Session => {
+        Mode::Session | Mode::Task => {
             let hello = writer.post(&request::initialize(), None);
             swarm.each(
                 0,

@@ -150,8 +150,8 @@ fn goals(results: &[Vec<Row>]) -> Vec<Goal> {
         vec![rows[index].p50.median / limit(rows, &rows[index]).p50.median]
     };
     vec![
-        Goal { what: "CPU per call in a session, of the limit", most: 1.25, figures: of_the_limit(SESSION) },
-        Goal { what: "CPU per call in 2026-07-28, of the limit", most: 1.25, figures: of_the_limit(MODERN) },
+        Goal { what: "CPU per call in a session, of the limit", most: 1.20, figures: of_the_limit(SESSION) },
+        Goal { what: "CPU per call in 2026-07-28, of the limit", most: 1.20, figures: of_the_limit(MODERN) },
         Goal { what: "CPU per call in a session, of rmcp's best", most: 0.5, figures: of_rmcp(SESSION) },
         Goal { what: "CPU per call in 2026-07-28, of rmcp's best", most: 0.5, figures: of_rmcp(MODERN) },
         Goal { what: "p50 in a session, 1 connection, of the limit", most: 1.3, figures: latency(SESSION) },

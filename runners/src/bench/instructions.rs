@@ -1,4 +1,4 @@
-//! Instructions that one call of `echo` takes in user space, counted by valgrind: the one figure that is the same on a busy
+//! Instructions that one call of `echo`, or one `tasks/get`, takes in user space, counted by valgrind: the one figure that is the same on a busy
 //! machine. What starting takes cancels out: it is the difference between a run of many calls and one of few.
 
 use std::fs;
@@ -32,7 +32,7 @@ const BARE_STDIO: Start = &["target/bench/release/bare_stdio"];
 const REFMCP_STDIO: Start = &["target/release/refmcp", "stdio"];
 
 #[rustfmt::skip]
-const CONTENDERS: [Contender; 8] = [
+const CONTENDERS: [Contender; 9] = [
     Contender { name: "stdio: bare loop", start: BARE_STDIO, mode: Mode::Stdio { modern: false }, base: 0 },
     Contender { name: "stdio: bare loop, given requests of 2026-07-28", start: BARE_STDIO, mode: Mode::Stdio { modern: true }, base: 1 },
     Contender { name: "stdio: refmcp, session", start: REFMCP_STDIO, mode: Mode::Stdio { modern: false }, base: 0 },
@@ -41,11 +41,13 @@ const CONTENDERS: [Contender; 8] = [
     Contender { name: "HTTP: the limit, given requests of 2026-07-28", start: servers::LIMIT, mode: Mode::Http("modern"), base: 5 },
     Contender { name: "HTTP: refmcp, session", start: servers::REFMCP, mode: Mode::Http("session"), base: 4 },
     Contender { name: "HTTP: refmcp, 2026-07-28", start: servers::REFMCP, mode: Mode::Http("modern"), base: 5 },
+    Contender { name: "HTTP: refmcp, `tasks/get` in a session", start: servers::REFMCP, mode: Mode::Http("task"), base: 6 },
 ];
 
 const STDIO_SESSION: usize = 2;
 const HTTP_SESSION: usize = 6;
 const HTTP_MODERN: usize = 7;
+const HTTP_TASK: usize = 8;
 
 /// Calls over HTTP are made on so many connections.
 const CONNECTIONS: u64 = 8;
@@ -86,6 +88,11 @@ fn goals(counts: &[f64]) -> Vec<Goal> {
             what: "a call over HTTP in 2026-07-28, of the limit",
             most: 1.05,
             figures: of_the_limit(HTTP_MODERN),
+        },
+        Goal {
+            what: "`tasks/get` over HTTP, of a call in a session",
+            most: 1.3,
+            figures: of_the_limit(HTTP_TASK),
         },
         Goal {
             what: "a call over stdio in a session",
@@ -169,11 +176,11 @@ mod tests {
 
     #[test]
     fn each_is_compared_with_the_limit_of_its_transport_and_requests() {
-        let counts = [100.0, 200.0, 150.0, 500.0, 1000.0, 2000.0, 1040.0, 2200.0];
+        let counts = [100.0, 200.0, 150.0, 500.0, 1000.0, 2000.0, 1040.0, 2200.0, 1248.0];
         let text = shown(&counts);
         assert!(text.contains("| stdio: refmcp, 2026-07-28 | 500 | 2.50 |"), "{text}");
         assert!(text.contains("| HTTP: refmcp, session | 1040 | 1.04 |"), "{text}");
         let figures: Vec<f64> = goals(&counts).iter().map(|goal| goal.figures[0]).collect();
-        assert_eq!(figures, [1.04, 1.1, 150.0]);
+        assert_eq!(figures, [1.04, 1.1, 1.2, 150.0]);
     }
 }
