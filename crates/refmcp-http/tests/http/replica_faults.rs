@@ -6,7 +6,7 @@ use refmcp_http::Options;
 use refmcp_proto::engine::Change;
 use refmcp_proto::frame::SseItem;
 use refmcp_proto::jsonrpc::RequestId;
-use refmcp_server::backplane::{Backplane, BackplaneSettings, WriterEpoch};
+use refmcp_server::backplane::{Backplane, BackplaneSettings};
 use refmcp_testkit::paused::{PausedTime, real_pause};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;

@@ -1,11 +1,11 @@
 //! Runs the handler of a task: until it needs input, has an outcome, or its task is cancelled or expires.
 
-use std::error::Error as _;
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use refmcp_proto::engine::{LogMessage, Progress, RequestContext, TaskState};
+use refmcp_proto::engine::{LogMessage, Progress, RequestContext, ServerEngine, TaskState};
 use refmcp_proto::jsonrpc::{ProgressToken, RpcError};
 use refmcp_proto::model::{
     JsonObject, LogParams, NotificationMeta, ProgressParams, ServerNotification, keys,
@@ -93,9 +93,13 @@ async fn run_once(
     match changed {
         Ok(Some((Some(()), state))) => running.tell_status(&state).await,
         Ok(_) => {}
-        Err(error) if error.source().is_some_and(|source| source.is::<NoRoom>()) => {
+        Err(error) if error.source().is_some_and(<dyn Error>::is::<NoRoom>) => {
             let error = RpcError::internal("the result is larger than what can be kept of tasks");
-            store.change(id, |state| Some(state.fail(server.now(), error.clone()))).await?;
+            let fail = |state: &mut TaskState| {
+                state.fail(server.now(), error.clone());
+                Some(())
+            };
+            store.change(id, fail).await?;
         }
         Err(error) => return Err(error),
     }
@@ -160,7 +164,7 @@ impl RunningTask {
 
     /// Sends a log message of the handler.
     pub(crate) async fn log(&self, note: LogMessage) {
-        let level = self.session.inspect(|engine| engine.log_level());
+        let level = self.session.inspect(ServerEngine::log_level);
         if self.sends && level.is_some_and(|level| note.level >= level) {
             let mut params = LogParams::new(note.level, note.data);
             (params.logger, params.meta) = (note.logger, Some(self.related()));
