@@ -78,14 +78,14 @@ contract! {
     a_claimed_stream_has_another_writer
     a_parked_call_expires
     parked_calls_have_a_limit
+    cancelling_ends_all_that_runs_under_an_id
+    a_writer_hears_why_it_should_stop
     a_task_is_known_to_every_replica
     a_task_changes_by_version
     a_change_of_a_task_is_heard
     a_task_expires
     tasks_are_listed_by_owner
     tasks_have_limits
-    cancelling_ends_all_that_runs_under_an_id
-    a_writer_hears_why_it_should_stop
     changes_are_told_once_each
     a_waiter_learns_of_a_change
     a_key_is_good_once
