@@ -21,6 +21,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::access::caller::Client;
 use crate::endpoint::EndpointState;
+use crate::options::Options;
 use crate::refusal::Refusal;
 
 /// Requests at once on one connection.
@@ -50,9 +51,14 @@ pub(super) fn builder(endpoint: &Arc<EndpointState>, client: Client) -> http2::B
         .max_concurrent_streams(MAX_STREAMS)
         .initial_stream_window_size(WINDOWS.0)
         .initial_connection_window_size(WINDOWS.1)
-        // Between the two limits the refusal is ours, with a path in its line of the log.
-        .max_header_list_size(u32::try_from(options.head_bytes.saturating_mul(2)).unwrap_or(u32::MAX));
+        .max_header_list_size(most_head_bytes(options));
     builder
+}
+
+/// Bytes of a head that h2 refuses by itself. From the endpoint's limit to this one the refusal is ours, with a path in its line
+/// of the log.
+pub(super) fn most_head_bytes(options: &Options) -> u32 {
+    u32::try_from(options.head_bytes.saturating_mul(2)).unwrap_or(u32::MAX)
 }
 
 /// Reserves memory for a request until its response is sent.

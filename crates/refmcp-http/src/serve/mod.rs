@@ -354,7 +354,8 @@ impl Connection {
                 async move { Ok::<_, Infallible>(endpoint.answer_http2(client, &memory, request).await) },
             )
         });
-        let stream = watched(stream, endpoint.inner.clone(), client);
+        let most = http2::most_head_bytes(&endpoint.inner.options);
+        let stream = watched(stream, endpoint.inner.clone(), client, most);
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
         let mut served = signals.graceful.run_until_sent(connection.as_mut()).await;
         if served.is_none() {
