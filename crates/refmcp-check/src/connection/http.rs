@@ -9,12 +9,12 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper::header::{HeaderName, HeaderValue};
-use hyper::{Method, Request, Response};
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use refmcp_audit::recording::{Direction, EventKind, Side};
 use refmcp_proto::frame::{SseDecoder, SseItem};
 use refmcp_proto::jsonrpc::{Limits, decode};
-use refmcp_proto::revision::{Lifecycle, Revision};
+use refmcp_proto::revision::{Lifecycle, Method, Revision};
 use serde_json::Value;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
@@ -73,14 +73,9 @@ impl HttpRequest {
             return request;
         };
         request = request.with("mcp-method", method);
-        let params = message.get("params");
-        let named = match method {
-            "tools/call" | "prompts/get" => params.and_then(|params| params.get("name")),
-            "resources/read" => params.and_then(|params| params.get("uri")),
-            "tasks/get" | "tasks/update" | "tasks/cancel" => params.and_then(|it| it.get("taskId")),
-            _ => None,
-        };
-        match named.and_then(Value::as_str) {
+        let member = Method::known(method).and_then(|method| method.name_member());
+        let named = member.and_then(|member| message.get("params")?.get(member)?.as_str());
+        match named {
             Some(name) => request.with("mcp-name", &header_text(name)),
             None => request,
         }
@@ -200,7 +195,8 @@ impl Http {
     fn built(&self, request: &HttpRequest) -> Result<Request<Full<Bytes>>, String> {
         let unfit = |what: &dyn std::fmt::Display| format!("the request cannot be written: {what}");
         let mut built = Request::new(Full::new(Bytes::from(request.body.clone())));
-        *built.method_mut() = Method::from_bytes(request.method.as_bytes()).map_err(|it| unfit(&it))?;
+        *built.method_mut() =
+            hyper::Method::from_bytes(request.method.as_bytes()).map_err(|it| unfit(&it))?;
         *built.uri_mut() = self.target.path().parse().map_err(|it| unfit(&it))?;
         let own = std::iter::once(("host".to_owned(), self.host()))
             .filter(|_| request.header("host").is_none())

@@ -178,9 +178,6 @@ pub trait Backplane: fmt::Debug + Send + Sync {
     async fn park(&self, session: &SessionId, call: &str, state: Bytes, ttl: Duration)
     -> Result<ParkOutcome>;
 
-    /// A parked call, which stays.
-    async fn parked(&self, session: &SessionId, call: &str) -> Result<Option<Bytes>>;
-
     /// Takes a parked call, to go on with it as the engine of this epoch. Of all who try, one gets it; the same one that
     /// tries again gets it again.
     ///

@@ -221,11 +221,6 @@ impl Backplane for FaultyBackplane {
         self.inner.park(session, call, state, ttl).await
     }
 
-    async fn parked(&self, session: &SessionId, call: &str) -> Result<Option<Bytes>> {
-        self.pass("parked").await?;
-        self.inner.parked(session, call).await
-    }
-
     async fn claim(
         &self,
         session: &SessionId,

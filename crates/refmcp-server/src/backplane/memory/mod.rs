@@ -292,10 +292,6 @@ impl Backplane for MemoryBackplane {
         Ok(parked.unwrap_or(ParkOutcome::Unknown))
     }
 
-    async fn parked(&self, session: &SessionId, call: &str) -> Result<Option<Bytes>> {
-        Ok(self.sessions.used(session, |session, now| session.parked.get(&call.into(), now)).flatten())
-    }
-
     async fn claim(
         &self,
         session: &SessionId,

@@ -145,14 +145,6 @@ impl Slots {
         }
     }
 
-    /// The value, unless it was taken.
-    pub(super) fn get(&self, key: &RequestId, now: Instant) -> Option<Bytes> {
-        match &self.known(key, now)?.value {
-            SlotValue::Filled(value) => Some(value.clone()),
-            SlotValue::Awaited | SlotValue::Taken(..) | SlotValue::Dropped => None,
-        }
-    }
-
     /// The value, however often it is read.
     pub(super) fn read(&mut self, key: &RequestId, now: Instant) -> Option<Bytes> {
         let slot = self.known_mut(key, now)?;
