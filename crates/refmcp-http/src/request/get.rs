@@ -31,11 +31,11 @@ pub(crate) async fn get(
     let driver = &session.driver;
     let refused = |refusal: &Refusal| {
         let finding = not_acceptable(refusal.why.to_string(), AcceptRule::Get);
-        driver.note_refused(&caller.observed, Some(finding));
+        driver.record_refused_finding(&caller.observed, Some(finding));
     };
     let accept =
         headers::check_accepts_events(headers, endpoint.options.require_accept).inspect_err(refused)?;
-    driver.note(missing_accept(accept, AcceptRule::Get));
+    driver.record_finding(missing_accept(accept, AcceptRule::Get));
     let format = SseFormat::new(driver.rules().resumption, &endpoint.options);
     let observed = caller.observed.stream();
     match last_event_id(headers)? {

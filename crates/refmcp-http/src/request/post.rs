@@ -111,7 +111,7 @@ fn receive(
             let refusal = refuse(malformed_post(headers.accept, required, &error), id);
             let finding = message_checks::malformed(&error);
             match endpoint.named_session(caller, &head.headers) {
-                Ok(session) => session.driver.note_refused(&caller.observed, Some(finding)),
+                Ok(session) => session.driver.record_refused_finding(&caller.observed, Some(finding)),
                 Err(_) => record(endpoint, caller, &finding),
             }
             return Err(refusal);
@@ -170,7 +170,7 @@ impl Posted<'_> {
         let refusal = refuse(refusal, id_of(self.incoming));
         match session.filter(|_| !stateless) {
             Some(session) => {
-                session.driver.note_refused(&self.caller.observed, finding);
+                session.driver.record_refused_finding(&self.caller.observed, finding);
                 refusal
             }
             None => refusal.with_finding(finding),
@@ -207,7 +207,7 @@ impl Posted<'_> {
         };
         let driver = endpoint.open_driver(&caller.observed, connection);
         driver.observed().negotiated(|| version.parse().ok());
-        driver.note(missing_accept(accept, AcceptRule::StatelessPost));
+        driver.record_finding(missing_accept(accept, AcceptRule::StatelessPost));
         if listens {
             endpoint.add_listener(&driver);
         }
@@ -266,7 +266,7 @@ impl Posted<'_> {
                 }
             });
         }
-        driver.note(missing_accept(accept, AcceptRule::Post));
+        driver.record_finding(missing_accept(accept, AcceptRule::Post));
         Ok(Step::respond(endpoint, caller, received, Lifecycle::Handshake, |stream| Exchange {
             driver: driver.clone(),
             stream,
@@ -288,7 +288,7 @@ impl Posted<'_> {
             engine.incoming(now, exchange, incoming);
         });
         // Now the revision is known, and with it whether it has the rule.
-        driver.note(missing_accept(accept, AcceptRule::Post));
+        driver.record_finding(missing_accept(accept, AcceptRule::Post));
         // The engine answers `initialize` itself, without a handler.
         let Some(Received::Response(answer)) = received else {
             return Err(Refusal::internal("the session cannot be opened"));

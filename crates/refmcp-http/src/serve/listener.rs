@@ -13,10 +13,10 @@ use super::unix::UnixSocket;
 
 /// Where an endpoint listens.
 #[derive(Debug)]
-pub struct Listener(pub(super) Kind);
+pub struct Listener(pub(super) ListenerKind);
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum ListenerKind {
     Tcp(TcpListener, Encryption),
     #[cfg(unix)]
     Unix(UnixSocket),
@@ -32,18 +32,18 @@ impl Listener {
     /// A port with TLS.
     #[cfg(feature = "tls")]
     pub fn tls(listener: TcpListener, tls: Tls) -> Self {
-        Self(Kind::Tcp(listener, Encryption::Tls(tls)))
+        Self(ListenerKind::Tcp(listener, Encryption::Tls(tls)))
     }
 
     pub(super) fn log_listening(&self) {
         match &self.0 {
-            Kind::Tcp(listener, encryption) => {
+            ListenerKind::Tcp(listener, encryption) => {
                 let address = listener.local_addr().ok().map(tracing::field::display);
                 let tls = !matches!(encryption, Encryption::Plain);
                 tracing::info!(target: "refmcp::http", address, tls, "listening");
             }
             #[cfg(unix)]
-            Kind::Unix(socket) => {
+            ListenerKind::Unix(socket) => {
                 let path = tracing::field::display(socket.path().display());
                 tracing::info!(target: "refmcp::http", path, "listening on a Unix socket");
             }
@@ -52,25 +52,25 @@ impl Listener {
 
     pub(super) async fn accept(&self) -> io::Result<Accepted> {
         match &self.0 {
-            Kind::Tcp(listener, encryption) => {
+            ListenerKind::Tcp(listener, encryption) => {
                 let (stream, peer) = listener.accept().await?;
                 Ok(Accepted::Tcp(stream, peer, encryption.clone()))
             }
             #[cfg(unix)]
-            Kind::Unix(socket) => socket.accept().await.map(Accepted::Unix),
+            ListenerKind::Unix(socket) => socket.accept().await.map(Accepted::Unix),
         }
     }
 }
 
 impl From<TcpListener> for Listener {
     fn from(listener: TcpListener) -> Self {
-        Self(Kind::Tcp(listener, Encryption::Plain))
+        Self(ListenerKind::Tcp(listener, Encryption::Plain))
     }
 }
 
 #[cfg(unix)]
 impl From<UnixSocket> for Listener {
     fn from(socket: UnixSocket) -> Self {
-        Self(Kind::Unix(socket))
+        Self(ListenerKind::Unix(socket))
     }
 }

@@ -147,14 +147,14 @@ impl SessionDriver {
     }
 
     /// Records what is wrong with a request beside its message, such as a missing header.
-    pub(crate) fn note(&self, finding: Option<Finding>) {
+    pub(crate) fn record_finding(&self, finding: Option<Finding>) {
         if let Some(finding) = finding {
             self.0.step(|engine| engine.record_finding(finding));
         }
     }
 
     /// The same of a request that is refused, so that no message of it is received.
-    pub(crate) fn note_refused(&self, observed: &ObservedRequest, finding: Option<Finding>) {
+    pub(crate) fn record_refused_finding(&self, observed: &ObservedRequest, finding: Option<Finding>) {
         if let Some(finding) = finding {
             self.receive(observed, |engine, _, _| engine.record_finding(finding));
         }

@@ -433,13 +433,13 @@ impl EndpointState {
         let session = self.named_session(caller, headers)?;
         if let Some(rules) = session.rules {
             let bad = |wrong: WrongVersion| {
-                session.driver.note_refused(&caller.observed, wrong.finding);
+                session.driver.record_refused_finding(&caller.observed, wrong.finding);
                 Refusal::bad_request(Reason::Revision, wrong.why)
             };
             let named = headers::value(headers, &headers::PROTOCOL_VERSION);
             let named = named.map_err(|why| bad(WrongVersion::new(why, rules.revision)))?;
             let finding = check_session_version(named, rules, self.options.require_version).map_err(bad)?;
-            session.driver.note(finding);
+            session.driver.record_finding(finding);
         }
         Ok(session)
     }

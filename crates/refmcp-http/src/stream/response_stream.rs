@@ -409,8 +409,11 @@ impl Log {
                 PostOutcome::Unknown => Stored::Over,
             });
         }
-        let kind =
-            if message.is_response() { backplane::EventKind::Final } else { backplane::EventKind::Event };
+        let kind = if message.is_response() {
+            backplane::StreamEventKind::Final
+        } else {
+            backplane::StreamEventKind::Event
+        };
         Ok(match self.backplane.append(&self.key, self.writer, next, json, kind).await? {
             AppendOutcome::Stored | AppendOutcome::Already => {
                 self.next.store(next + 1, Ordering::Relaxed);

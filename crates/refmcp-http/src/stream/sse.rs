@@ -14,7 +14,7 @@ use bytes::Bytes;
 use futures_util::stream::{Stream, unfold};
 use refmcp_proto::frame::{SseEvent, encode_comment, encode_event};
 use refmcp_proto::revision::Resumption;
-use refmcp_server::backplane::{EventKind, ReadOutcome, StreamNumber, StreamReader, Unavailable};
+use refmcp_server::backplane::{ReadOutcome, StreamEventKind, StreamNumber, StreamReader, Unavailable};
 use refmcp_server::transport::observer::{Direction, Observed};
 use tokio::time::Instant;
 
@@ -210,7 +210,7 @@ fn write_logged(
                 let id = ids.then(|| event_id(stream, event.seq));
                 observed.sent_in_event(id.as_deref(), &event.bytes);
                 write_message(out, id.as_deref(), &event.bytes);
-                more = event.kind == EventKind::Event;
+                more = event.kind == StreamEventKind::Event;
             }
             more
         }

@@ -48,7 +48,8 @@ pub use outcome::{
 };
 pub use session::{BackplaneSettings, NewSession, SessionId, SessionRecord};
 pub use stream::{
-    Event, EventKind, PostKey, ReadFrom, ReaderToken, StreamKey, StreamNumber, StreamReader, WriterEpoch,
+    Event, PostKey, ReadFrom, ReaderToken, StreamEventKind, StreamKey, StreamNumber, StreamReader,
+    WriterEpoch,
 };
 pub use task::{CreateTaskOutcome, NewTask, TaskEntry, TaskRecord, UpdateTaskOutcome};
 
@@ -117,7 +118,7 @@ pub trait Backplane: fmt::Debug + Send + Sync {
         writer: WriterEpoch,
         seq: u64,
         event: Bytes,
-        kind: EventKind,
+        kind: StreamEventKind,
     ) -> Result<AppendOutcome>;
 
     /// Adds an event to the GET stream. Any replica may, so the backplane numbers these events itself, and a

@@ -51,7 +51,7 @@ pub struct PostKey(pub u128);
 
 /// What an event is to its stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum EventKind {
+pub enum StreamEventKind {
     /// One of several.
     Event,
     /// The last one.
@@ -66,7 +66,7 @@ pub struct Event {
     /// What it says.
     pub bytes: Bytes,
     /// Whether it is the last one.
-    pub kind: EventKind,
+    pub kind: StreamEventKind,
 }
 
 /// Where to begin reading.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_server::backplane::{
-    AppendOutcome, Backplane, BackplaneSettings, CreateOutcome, EventKind, NewSession, OpenStreamOutcome,
-    ReadFrom, ReadOutcome, SessionId, StreamKey, StreamReader, WriterEpoch,
+    AppendOutcome, Backplane, BackplaneSettings, CreateOutcome, NewSession, OpenStreamOutcome, ReadFrom,
+    ReadOutcome, SessionId, StreamEventKind, StreamKey, StreamReader, WriterEpoch,
 };
 
 /// Makes backplanes for the cases.
@@ -126,18 +126,18 @@ impl Writer {
         }
     }
 
-    pub(crate) async fn append(&self, seq: u64, event: Bytes, kind: EventKind) -> AppendOutcome {
+    pub(crate) async fn append(&self, seq: u64, event: Bytes, kind: StreamEventKind) -> AppendOutcome {
         self.backplane.append(&self.stream, self.epoch, seq, event, kind).await.unwrap()
     }
 
     /// Adds an event that is its number.
     pub(crate) async fn event(&self, seq: u64) -> AppendOutcome {
-        self.append(seq, text(&seq.to_string()), EventKind::Event).await
+        self.append(seq, text(&seq.to_string()), StreamEventKind::Event).await
     }
 
     /// Adds the last event, which is its number.
     pub(crate) async fn end(&self, seq: u64) -> AppendOutcome {
-        self.append(seq, text(&seq.to_string()), EventKind::Final).await
+        self.append(seq, text(&seq.to_string()), StreamEventKind::Final).await
     }
 
     /// Adds that many events, each its number.

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_server::backplane::{
-    AppendOutcome, AttachOutcome, Event, EventKind, ReadFrom, ReadOutcome, ReaderToken, WriterEpoch,
+    AppendOutcome, AttachOutcome, Event, ReadFrom, ReadOutcome, ReaderToken, StreamEventKind, WriterEpoch,
     WriterStop,
 };
 
@@ -80,7 +80,7 @@ impl Stream {
         writer: WriterEpoch,
         seq: u64,
         event: Bytes,
-        kind: EventKind,
+        kind: StreamEventKind,
         now: u32,
     ) -> AppendOutcome {
         match self.end {
@@ -102,7 +102,7 @@ impl Stream {
             None => {}
         }
         self.push(event);
-        if kind == EventKind::Final {
+        if kind == StreamEventKind::Final {
             self.end = Some(End::Final(now));
         }
         AppendOutcome::Stored
@@ -207,7 +207,7 @@ impl Stream {
 
     fn is_event(&self, seq: u64, event: &Event) -> bool {
         let ends = matches!(self.end, Some(End::Final(_))) && seq == self.last();
-        let kind = if ends { EventKind::Final } else { EventKind::Event };
+        let kind = if ends { StreamEventKind::Final } else { StreamEventKind::Event };
         let index = usize::try_from(seq - 1).unwrap_or(usize::MAX);
         event.seq == seq && event.kind == kind && self.events.get(index) == Some(&event.bytes)
     }

@@ -6,9 +6,9 @@ use std::future::Future;
 use std::sync::Arc;
 
 use refmcp_server::backplane::{
-    AppendOutcome, AttachOutcome, Backplane, BackplaneSettings, CreateOutcome, DeliverOutcome, EventKind,
-    NewSession, OnceOutcome, ParkOutcome, PostKey, PostOutcome, ReadFrom, ReadOutcome, ResponseOutcome,
-    SessionId, StreamReader, UpdateOutcome, WriterEpoch,
+    AppendOutcome, AttachOutcome, Backplane, BackplaneSettings, CreateOutcome, DeliverOutcome, NewSession,
+    OnceOutcome, ParkOutcome, PostKey, PostOutcome, ReadFrom, ReadOutcome, ResponseOutcome, SessionId,
+    StreamEventKind, StreamReader, UpdateOutcome, WriterEpoch,
 };
 use tokio::sync::Barrier;
 
@@ -114,7 +114,7 @@ async fn one_retry_is_stored(fixture: &BackplaneFixture) {
             async move {
                 let said = text(&number.to_string());
                 let appended =
-                    backplane.append(&writer.stream, writer.epoch, seq, said.clone(), EventKind::Event);
+                    backplane.append(&writer.stream, writer.epoch, seq, said.clone(), StreamEventKind::Event);
                 (appended.await.unwrap(), said)
             }
         })
@@ -302,7 +302,7 @@ async fn an_end_or_a_cancellation(fixture: &BackplaneFixture) {
                 match rival % 3 {
                     0 => {
                         let end = backplane
-                            .append(stream, writer.epoch, 1, text("end"), EventKind::Final)
+                            .append(stream, writer.epoch, 1, text("end"), StreamEventKind::Final)
                             .await
                             .unwrap();
                         end == AppendOutcome::Stored
@@ -332,7 +332,7 @@ async fn closing_wins(fixture: &BackplaneFixture) {
                 }
                 for seq in 1..=5 {
                     let _ = backplane
-                        .append(&writer.stream, writer.epoch, seq, text("x"), EventKind::Event)
+                        .append(&writer.stream, writer.epoch, seq, text("x"), StreamEventKind::Event)
                         .await;
                     let _ = backplane.park(&id, &seq.to_string(), text("x"), std::time::Duration::MAX).await;
                     let _ = backplane.post(&id, PostKey(seq.into()), text("x")).await;

@@ -1,8 +1,8 @@
 //! Readers go on exactly where they stopped, or are told that they cannot.
 
 use refmcp_server::backplane::{
-    AppendOutcome, AttachOutcome, BackplaneSettings, EventKind, OpenStreamOutcome, PostKey, ReadFrom,
-    ReadOutcome, StreamKey, StreamNumber, WriterEpoch,
+    AppendOutcome, AttachOutcome, BackplaneSettings, OpenStreamOutcome, PostKey, ReadFrom, ReadOutcome,
+    StreamEventKind, StreamKey, StreamNumber, WriterEpoch,
 };
 
 use super::fixture::{BackplaneFixture, Writer, drain, kilobyte, numbers, reader, request, text};
@@ -179,7 +179,7 @@ pub(super) async fn what_is_dropped_is_said_to_be_gone(fixture: &BackplaneFixtur
     let writer = Writer::open(&replicas.one, &id, 42).await;
     let mut slow = reader(&replicas.one, &writer.stream, ReadFrom::After(0)).await;
     for seq in 1..=100 {
-        assert_eq!(writer.append(seq, kilobyte(seq), EventKind::Event).await, AppendOutcome::Stored);
+        assert_eq!(writer.append(seq, kilobyte(seq), StreamEventKind::Event).await, AppendOutcome::Stored);
     }
     let gone = ReadOutcome::Gone { request: Some(request(42)) };
     assert_eq!(numbers(&mut slow).await, (vec![], gone.clone()));
@@ -193,7 +193,7 @@ pub(super) async fn what_is_dropped_is_said_to_be_gone(fixture: &BackplaneFixtur
         "the newest are kept"
     );
     assert_eq!(
-        writer.append(3, kilobyte(3), EventKind::Event).await,
+        writer.append(3, kilobyte(3), StreamEventKind::Event).await,
         AppendOutcome::Already,
         "also when it is gone"
     );
@@ -205,14 +205,14 @@ pub(super) async fn the_final_event_is_not_dropped(fixture: &BackplaneFixture) {
     let (replicas, id) = fixture.session(settings).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     for seq in 1..=10 {
-        writer.append(seq, kilobyte(seq), EventKind::Event).await;
+        writer.append(seq, kilobyte(seq), StreamEventKind::Event).await;
     }
-    assert_eq!(writer.append(11, kilobyte(11), EventKind::Final).await, AppendOutcome::Stored);
+    assert_eq!(writer.append(11, kilobyte(11), StreamEventKind::Final).await, AppendOutcome::Stored);
     // Others fill the session and pay for it themselves.
     for number in 2..10 {
         let other = Writer::open(&replicas.one, &id, number).await;
         for seq in 1..=10 {
-            assert_eq!(other.append(seq, kilobyte(seq), EventKind::Event).await, AppendOutcome::Stored);
+            assert_eq!(other.append(seq, kilobyte(seq), StreamEventKind::Event).await, AppendOutcome::Stored);
         }
     }
     let mut reading = reader(&replicas.other, &writer.stream, ReadFrom::After(10)).await;
@@ -235,7 +235,12 @@ pub(super) async fn a_full_session_keeps_unread_ends(fixture: &BackplaneFixture)
             break;
         };
         let stream = StreamKey::new(id.clone(), stream);
-        match replicas.one.append(&stream, WriterEpoch(1), 1, kilobyte(1), EventKind::Final).await.unwrap() {
+        match replicas
+            .one
+            .append(&stream, WriterEpoch(1), 1, kilobyte(1), StreamEventKind::Final)
+            .await
+            .unwrap()
+        {
             AppendOutcome::Stored => kept.push(stream),
             AppendOutcome::Full => break,
             other => panic!("{other:?}"),
@@ -248,7 +253,7 @@ pub(super) async fn a_full_session_keeps_unread_ends(fixture: &BackplaneFixture)
     }
     let writer = Writer::open(&replicas.other, &id, 1000).await;
     assert_eq!(
-        writer.append(1, kilobyte(1), EventKind::Final).await,
+        writer.append(1, kilobyte(1), StreamEventKind::Final).await,
         AppendOutcome::Stored,
         "now they make room"
     );

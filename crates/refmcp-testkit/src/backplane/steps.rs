@@ -10,8 +10,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_server::backplane::{
-    Backplane, BackplaneSettings, ClaimedCall, DeliverOutcome, EventKind, ExpectOutcome, OnceOutcome,
-    OpenStreamOutcome, ParkOutcome, PostKey, PostOutcome, ReadFrom, ResponseOutcome, SessionId, StreamKey,
+    Backplane, BackplaneSettings, ClaimedCall, DeliverOutcome, ExpectOutcome, OnceOutcome, OpenStreamOutcome,
+    ParkOutcome, PostKey, PostOutcome, ReadFrom, ResponseOutcome, SessionId, StreamEventKind, StreamKey,
     StreamNumber, WriterEpoch,
 };
 
@@ -186,7 +186,7 @@ impl<'a> World<'a> {
             _ => stream.last() + 1,
         };
         let ends = name == "final" || (name == "any" && step.pick(4, 4) == 0);
-        let kind = if ends { EventKind::Final } else { EventKind::Event };
+        let kind = if ends { StreamEventKind::Final } else { StreamEventKind::Event };
         // Now and then by an engine that is not the writer.
         let writer = WriterEpoch(u32::from(step.pick(2, 8) == 0));
         let appended = replica.append(&key, writer, seq, event.clone(), kind).await.unwrap();

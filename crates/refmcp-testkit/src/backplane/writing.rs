@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use refmcp_server::backplane::{
-    AppendOutcome, AttachOutcome, BackplaneSettings, EventKind, OpenStreamOutcome, PostKey, PostOutcome,
-    ReadFrom, ReadOutcome, StreamKey, StreamNumber, WriterEpoch,
+    AppendOutcome, AttachOutcome, BackplaneSettings, OpenStreamOutcome, PostKey, PostOutcome, ReadFrom,
+    ReadOutcome, StreamEventKind, StreamKey, StreamNumber, WriterEpoch,
 };
 
 use super::fixture::{BackplaneFixture, Writer, drain, kilobyte, numbers, reader, request, text};
@@ -16,8 +16,8 @@ pub(super) async fn streams_have_numbers_of_their_own(fixture: &BackplaneFixture
     assert_ne!(first.stream.number, second.stream.number);
     assert_ne!(first.stream.number, StreamNumber::GET);
     assert_ne!(second.stream.number, StreamNumber::GET);
-    first.append(1, text("first"), EventKind::Event).await;
-    second.append(1, text("second"), EventKind::Event).await;
+    first.append(1, text("first"), StreamEventKind::Event).await;
+    second.append(1, text("second"), StreamEventKind::Event).await;
     for (writer, said) in [(&first, "first"), (&second, "second")] {
         let mut reading = reader(&replicas.one, &writer.stream, ReadFrom::After(0)).await;
         assert_eq!(drain(&mut reading).await.0, [(1, text(said))]);
@@ -44,8 +44,8 @@ pub(super) async fn a_retry_changes_nothing(fixture: &BackplaneFixture) {
     let (replicas, id) = fixture.session(BackplaneSettings::default()).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     writer.events(2).await;
-    assert_eq!(writer.append(1, text("other"), EventKind::Event).await, AppendOutcome::Already);
-    assert_eq!(writer.append(2, text("other"), EventKind::Final).await, AppendOutcome::Already);
+    assert_eq!(writer.append(1, text("other"), StreamEventKind::Event).await, AppendOutcome::Already);
+    assert_eq!(writer.append(2, text("other"), StreamEventKind::Final).await, AppendOutcome::Already);
     assert_eq!(writer.event(3).await, AppendOutcome::Stored, "a retry does not end a stream");
     assert_eq!(writer.end(4).await, AppendOutcome::Stored);
     assert_eq!(writer.end(4).await, AppendOutcome::Already);
@@ -66,7 +66,7 @@ pub(super) async fn nothing_follows_the_end(fixture: &BackplaneFixture) {
     let ReadOutcome::Events(events) = reading.try_next().await.unwrap() else { panic!("there are events") };
     assert_eq!(
         events.iter().map(|event| event.kind).collect::<Vec<_>>(),
-        [EventKind::Event, EventKind::Final]
+        [StreamEventKind::Event, StreamEventKind::Final]
     );
     assert_eq!(reading.try_next().await.unwrap(), ReadOutcome::End);
     assert_eq!(reading.try_next().await.unwrap(), ReadOutcome::End, "it stays at its end");
@@ -119,11 +119,11 @@ pub(super) async fn long_events_are_refused(fixture: &BackplaneFixture) {
         fixture.session(BackplaneSettings { stream_bytes: 5_000, ..BackplaneSettings::default() }).await;
     let writer = Writer::open(&replicas.one, &id, 1).await;
     let long = Bytes::from(vec![b'x'; 5_001]);
-    assert_eq!(writer.append(1, long.clone(), EventKind::Event).await, AppendOutcome::TooLarge);
-    assert_eq!(writer.append(1, kilobyte(1), EventKind::Event).await, AppendOutcome::Stored);
-    assert_eq!(writer.append(2, long.clone(), EventKind::Final).await, AppendOutcome::TooLarge);
+    assert_eq!(writer.append(1, long.clone(), StreamEventKind::Event).await, AppendOutcome::TooLarge);
+    assert_eq!(writer.append(1, kilobyte(1), StreamEventKind::Event).await, AppendOutcome::Stored);
+    assert_eq!(writer.append(2, long.clone(), StreamEventKind::Final).await, AppendOutcome::TooLarge);
     assert_eq!(
-        writer.append(2, kilobyte(2), EventKind::Final).await,
+        writer.append(2, kilobyte(2), StreamEventKind::Final).await,
         AppendOutcome::Stored,
         "a short end still fits"
     );
@@ -150,7 +150,7 @@ pub(super) async fn the_get_stream_has_no_single_writer(fixture: &BackplaneFixtu
     let standing = StreamKey::get_stream(id.clone());
     replicas.one.post(&id, PostKey(1), text("a")).await.unwrap();
     let appended =
-        replicas.one.append(&standing, WriterEpoch(1), 2, text("b"), EventKind::Final).await.unwrap();
+        replicas.one.append(&standing, WriterEpoch(1), 2, text("b"), StreamEventKind::Final).await.unwrap();
     assert_eq!(appended, AppendOutcome::Unknown);
     assert!(!replicas.one.forget(&standing, WriterEpoch::default()).await.unwrap());
     let mut reading = reader(&replicas.one, &standing, ReadFrom::After(0)).await;

@@ -14,9 +14,9 @@ use refmcp_proto::frame::{SseEvent, encode_event};
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_proto::revision::Resumption;
 use refmcp_server::backplane::{
-    AppendOutcome, AttachOutcome, Backplane, BackplaneSettings, EventKind, MemoryBackplane, NewSession,
-    OpenStreamOutcome, PostKey, ReadFrom, ReadOutcome, SessionId, StreamKey, StreamNumber, StreamReader,
-    WriterEpoch,
+    AppendOutcome, AttachOutcome, Backplane, BackplaneSettings, MemoryBackplane, NewSession,
+    OpenStreamOutcome, PostKey, ReadFrom, ReadOutcome, SessionId, StreamEventKind, StreamKey, StreamNumber,
+    StreamReader, WriterEpoch,
 };
 
 use super::Simulation;
@@ -286,7 +286,7 @@ impl Simulation {
     ) {
         let Some(backplane) = self.server.backplane.clone() else { return };
         let key = StreamKey::new(session_id(session), number);
-        let kind = if is_final { EventKind::Final } else { EventKind::Event };
+        let kind = if is_final { StreamEventKind::Final } else { StreamEventKind::Event };
         let appended = ready(backplane.append(&key, WriterEpoch(epoch), seq, json.into(), kind));
         if !matches!(appended, Ok(AppendOutcome::Stored | AppendOutcome::Unknown | AppendOutcome::Cancelled))
         {
@@ -372,7 +372,7 @@ impl Simulation {
                         let data = String::from_utf8_lossy(&event.bytes);
                         let sent = SseEvent { id: Some(&id), data: &data, ..SseEvent::default() };
                         self.send_event(connection, &sent);
-                        if event.kind == EventKind::Final {
+                        if event.kind == StreamEventKind::Final {
                             self.send_to_client(connection, Payload::End);
                             return false;
                         }

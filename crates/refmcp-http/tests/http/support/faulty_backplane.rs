@@ -139,7 +139,7 @@ impl Backplane for FaultyBackplane {
         writer: WriterEpoch,
         seq: u64,
         event: Bytes,
-        kind: EventKind,
+        kind: StreamEventKind,
     ) -> Result<AppendOutcome> {
         self.pass("append").await?;
         self.inner.append(stream, writer, seq, event, kind).await

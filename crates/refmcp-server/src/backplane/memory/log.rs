@@ -9,8 +9,8 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::backplane::{
-    AppendOutcome, AttachOutcome, Event, EventKind, PostKey, ReadFrom, ReadOutcome, ReaderToken, WriterEpoch,
-    WriterStop,
+    AppendOutcome, AttachOutcome, Event, PostKey, ReadFrom, ReadOutcome, ReaderToken, StreamEventKind,
+    WriterEpoch, WriterStop,
 };
 
 /// What an event costs besides its bytes.
@@ -121,14 +121,20 @@ impl Log {
     }
 
     /// Adds an event, for which room was made; gives its number.
-    pub(super) fn push(&mut self, bytes: Bytes, kind: EventKind, key: Option<PostKey>, now: Instant) -> u64 {
+    pub(super) fn push(
+        &mut self,
+        bytes: Bytes,
+        kind: StreamEventKind,
+        key: Option<PostKey>,
+        now: Instant,
+    ) -> u64 {
         self.bytes += event_cost(&bytes);
         self.events.push_back(Kept { bytes, key });
         let seq = self.last();
         if let Some(key) = key {
             self.posted.insert(key, seq);
         }
-        if kind == EventKind::Final {
+        if kind == StreamEventKind::Final {
             self.end = Some(End { at: now, cancelled: false });
         }
         self.wake();
@@ -223,7 +229,7 @@ impl Log {
         let events: Vec<Event> = (after + 1..)
             .zip(kept)
             .map(|(seq, kept)| {
-                let kind = if last == Some(seq) { EventKind::Final } else { EventKind::Event };
+                let kind = if last == Some(seq) { StreamEventKind::Final } else { StreamEventKind::Event };
                 Event { seq, bytes: kept.bytes.clone(), kind }
             })
             .collect();

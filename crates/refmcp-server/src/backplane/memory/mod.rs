@@ -32,10 +32,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     AppendOutcome, AttachOutcome, Backplane, BackplaneSettings, ClaimedCall, CreateOutcome,
-    CreateTaskOutcome, DeliverOutcome, EventKind, ExpectOutcome, NewSession, NewTask, OnceOutcome,
-    OpenStreamOutcome, ParkOutcome, PostKey, PostOutcome, ReadFrom, ReadOutcome, ReaderToken,
-    ResponseOutcome, Result, SessionId, SessionRecord, StreamKey, StreamNumber, TaskEntry, TaskRecord,
-    TopicChanges, UpdateOutcome, UpdateTaskOutcome, WriterEpoch, WriterStop,
+    CreateTaskOutcome, DeliverOutcome, ExpectOutcome, NewSession, NewTask, OnceOutcome, OpenStreamOutcome,
+    ParkOutcome, PostKey, PostOutcome, ReadFrom, ReadOutcome, ReaderToken, ResponseOutcome, Result,
+    SessionId, SessionRecord, StreamEventKind, StreamKey, StreamNumber, TaskEntry, TaskRecord, TopicChanges,
+    UpdateOutcome, UpdateTaskOutcome, WriterEpoch, WriterStop,
 };
 use slots::{Added, Slot};
 use store::Sessions;
@@ -147,7 +147,7 @@ impl Backplane for MemoryBackplane {
         writer: WriterEpoch,
         seq: u64,
         event: Bytes,
-        kind: EventKind,
+        kind: StreamEventKind,
     ) -> Result<AppendOutcome> {
         let appended = self.sessions.with_room(&stream.session, AppendOutcome::Full, |session, now| {
             session.append(stream.number, writer, seq, &event, kind, now)

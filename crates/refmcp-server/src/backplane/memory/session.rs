@@ -14,9 +14,9 @@ use super::later;
 use super::log::{self, Log};
 use super::slots::{Added, Slot, Slots};
 use crate::backplane::{
-    AppendOutcome, AttachOutcome, BackplaneSettings, ClaimedCall, EventKind, NewSession, OpenStreamOutcome,
-    PostKey, PostOutcome, ReadFrom, ReadOutcome, ReaderToken, SessionRecord, StreamNumber, UpdateOutcome,
-    WriterEpoch,
+    AppendOutcome, AttachOutcome, BackplaneSettings, ClaimedCall, NewSession, OpenStreamOutcome, PostKey,
+    PostOutcome, ReadFrom, ReadOutcome, ReaderToken, SessionRecord, StreamEventKind, StreamNumber,
+    UpdateOutcome, WriterEpoch,
 };
 
 /// What a session costs besides what is kept in it.
@@ -209,7 +209,7 @@ impl Session {
         writer: WriterEpoch,
         seq: u64,
         event: &Bytes,
-        kind: EventKind,
+        kind: StreamEventKind,
         now: Instant,
     ) -> Result<AppendOutcome, NoRoom> {
         if number == StreamNumber::GET {
@@ -229,7 +229,7 @@ impl Session {
             && let Some(log) = streams.logs.get_mut(&number)
         {
             log.push(event.clone(), kind, None, now);
-            if kind == EventKind::Final {
+            if kind == StreamEventKind::Final {
                 streams.ended.push_back(number);
             }
         }
@@ -243,7 +243,7 @@ impl Session {
         if !self.make_room_in(StreamNumber::GET, event)? {
             return Ok(PostOutcome::TooLarge);
         }
-        Ok(PostOutcome::Stored(self.get_stream().push(event.clone(), EventKind::Event, Some(key), now)))
+        Ok(PostOutcome::Stored(self.get_stream().push(event.clone(), StreamEventKind::Event, Some(key), now)))
     }
 
     fn get_stream(&mut self) -> &mut Log {

@@ -23,7 +23,7 @@ async fn stream(memory: &MemoryBackplane, session: &SessionId) -> StreamKey {
     }
 }
 
-async fn append(memory: &MemoryBackplane, key: &StreamKey, seq: u64, kind: EventKind) -> AppendOutcome {
+async fn append(memory: &MemoryBackplane, key: &StreamKey, seq: u64, kind: StreamEventKind) -> AppendOutcome {
     memory.append(key, WriterEpoch(0), seq, Bytes::from(vec![b'x'; 1000]), kind).await.unwrap()
 }
 
@@ -45,12 +45,12 @@ async fn all_bytes_are_freed() {
     let empty = memory.bytes();
     let running = stream(&memory, &session).await;
     for seq in 1..=10 {
-        append(&memory, &running, seq, EventKind::Event).await;
+        append(&memory, &running, seq, StreamEventKind::Event).await;
     }
     let ended = stream(&memory, &session).await;
-    append(&memory, &ended, 1, EventKind::Final).await;
+    append(&memory, &ended, 1, StreamEventKind::Final).await;
     let forgotten = stream(&memory, &session).await;
-    append(&memory, &forgotten, 1, EventKind::Event).await;
+    append(&memory, &forgotten, 1, StreamEventKind::Event).await;
     assert!(memory.forget(&forgotten, WriterEpoch(0)).await.unwrap());
     for number in 0..10 {
         let request = RequestId::Integer(number);
@@ -76,7 +76,7 @@ async fn idle_sessions_are_freed() {
     let memory = MemoryBackplane::default();
     for name in ["looked up", "swept"] {
         let session = session(&memory, name).await;
-        append(&memory, &stream(&memory, &session).await, 1, EventKind::Event).await;
+        append(&memory, &stream(&memory, &session).await, 1, StreamEventKind::Event).await;
     }
     tokio::time::advance(IDLE).await;
     assert_eq!(memory.session_count(), 2, "nothing runs in the background");
@@ -93,14 +93,14 @@ async fn the_largest_session_is_evicted_first() {
     let (large, small) = (session(&memory, "large").await, session(&memory, "small").await);
     let (much, little) = (stream(&memory, &large).await, stream(&memory, &small).await);
     for seq in 1..=10 {
-        assert_eq!(append(&memory, &little, seq, EventKind::Event).await, AppendOutcome::Stored);
+        assert_eq!(append(&memory, &little, seq, StreamEventKind::Event).await, AppendOutcome::Stored);
     }
     for seq in 1..=1000 {
-        assert_eq!(append(&memory, &much, seq, EventKind::Event).await, AppendOutcome::Stored);
+        assert_eq!(append(&memory, &much, seq, StreamEventKind::Event).await, AppendOutcome::Stored);
         assert!(memory.bytes() <= 100_000);
     }
     assert_eq!(read_out(&memory, &little).await.len(), 10);
-    assert_eq!(append(&memory, &much, 1001, EventKind::Final).await, AppendOutcome::Stored);
+    assert_eq!(append(&memory, &much, 1001, StreamEventKind::Final).await, AppendOutcome::Stored);
     assert_eq!(read_out(&memory, &much).await.last().map(|event| event.seq), Some(1001));
 }
 
@@ -117,7 +117,7 @@ async fn unread_stream_ends_are_not_evicted() {
             break AppendOutcome::Full;
         };
         let stream = StreamKey::new(session.clone(), number);
-        match append(&memory, &stream, 1, EventKind::Final).await {
+        match append(&memory, &stream, 1, StreamEventKind::Final).await {
             AppendOutcome::Stored => ended.push(stream),
             refused => break refused,
         }
@@ -127,7 +127,7 @@ async fn unread_stream_ends_are_not_evicted() {
     // Once one of them was read, it does.
     assert_eq!(read_out(&memory, &ended[3]).await.len(), 1);
     let next = stream(&memory, &session).await;
-    assert_eq!(append(&memory, &next, 1, EventKind::Event).await, AppendOutcome::Stored);
+    assert_eq!(append(&memory, &next, 1, StreamEventKind::Event).await, AppendOutcome::Stored);
     let gone = memory.attach(&ended[3], ReadFrom::After(0)).await.unwrap();
     assert_eq!(gone, AttachOutcome::Gone { request: None });
     assert_eq!(read_out(&memory, &ended[0]).await.len(), 1);
@@ -140,7 +140,7 @@ async fn what_was_given_makes_room_before_unread_events_do() {
     let session = session(&memory, "a").await;
     let unread = stream(&memory, &session).await;
     for seq in 1..=3 {
-        assert_eq!(append(&memory, &unread, seq, EventKind::Event).await, AppendOutcome::Stored);
+        assert_eq!(append(&memory, &unread, seq, StreamEventKind::Event).await, AppendOutcome::Stored);
     }
     for number in 0..20 {
         let (request, call) = (RequestId::Integer(number), format!("call {number}"));
@@ -170,7 +170,7 @@ async fn forgotten_topics_look_changed_and_tombstones_stay_known() {
 
     let session = session(&memory, "a").await;
     for _ in 0..2 {
-        append(&memory, &stream(&memory, &session).await, 1, EventKind::Final).await;
+        append(&memory, &stream(&memory, &session).await, 1, StreamEventKind::Final).await;
     }
     tokio::time::advance(Duration::from_secs(30)).await;
     memory.session(&session).await.unwrap();

@@ -117,7 +117,7 @@ async fn read_log(stream: Arc<ResponseStream>, log: SessionLog, received: Receiv
                         assert_eq!(event.seq, after + 1);
                         after = event.seq;
                         received.borrow_mut().push(String::from_utf8(event.bytes.to_vec()).unwrap());
-                        if event.kind == backplane::EventKind::Final {
+                        if event.kind == backplane::StreamEventKind::Final {
                             return;
                         }
                     }
