@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::clients::authenticate;
 use crate::form::{self, Form};
 use crate::respond::{self, ErrorResponse};
-use crate::serve::{Answer, Exchange};
+use crate::serve::{EndpointResult, Exchange};
 use crate::state::State;
 
 #[derive(Serialize)]
@@ -26,7 +26,7 @@ struct IntrospectionResponse {
 }
 
 /// Answers an introspection request.
-pub(crate) fn introspect(exchange: Exchange<'_>) -> Answer {
+pub(crate) fn introspect(exchange: Exchange<'_>) -> EndpointResult {
     let Exchange { server, now, .. } = exchange;
     let form = form::read(exchange)?;
     let token = form.need("token")?;
@@ -57,7 +57,7 @@ fn check_client_access(exchange: Exchange<'_>, form: &Form) -> Result<(), ErrorR
 }
 
 /// Revokes a token. The response does not tell whether it existed.
-pub(crate) fn revoke(exchange: Exchange<'_>) -> Answer {
+pub(crate) fn revoke(exchange: Exchange<'_>) -> EndpointResult {
     let Exchange { server, now, .. } = exchange;
     let form = form::read(exchange)?;
     let token = form.need("token")?;

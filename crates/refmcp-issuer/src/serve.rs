@@ -86,7 +86,7 @@ pub(crate) struct Exchange<'a> {
 }
 
 /// The response of an endpoint, or an OAuth error.
-pub(crate) type Answer = Result<Response<Bytes>, ErrorResponse>;
+pub(crate) type EndpointResult = Result<Response<Bytes>, ErrorResponse>;
 
 /// An endpoint.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -220,7 +220,7 @@ impl Server {
 }
 
 impl Exchange<'_> {
-    async fn answer(self, endpoint: Endpoint) -> Answer {
+    async fn answer(self, endpoint: Endpoint) -> EndpointResult {
         let server = self.server;
         match endpoint {
             Endpoint::Metadata { openid } => Ok(metadata::answer(&server.settings, openid)),

@@ -24,11 +24,11 @@ struct Contender {
     name: &'static str,
     program: &'static str,
     revision: Option<&'static str>,
-    way: Way,
+    transport: Transport,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Transport {
     Http,
     WebSocket,
     Stdio,
@@ -38,13 +38,13 @@ const SESSION: Option<&str> = Some("2025-11-25");
 
 #[rustfmt::skip]
 const CONTENDERS: [Contender; 7] = [
-    Contender { name: "refmcp, HTTP, session", program: OURS, revision: SESSION, way: Way::Http },
-    Contender { name: "refmcp, HTTP, 2026-07-28", program: OURS, revision: None, way: Way::Http },
-    Contender { name: "rmcp, HTTP", program: RMCP, revision: None, way: Way::Http },
-    Contender { name: "refmcp, stdio, session", program: OURS, revision: SESSION, way: Way::Stdio },
-    Contender { name: "refmcp, stdio, 2026-07-28", program: OURS, revision: None, way: Way::Stdio },
-    Contender { name: "rmcp, stdio", program: RMCP, revision: None, way: Way::Stdio },
-    Contender { name: "refmcp, WebSocket", program: OURS, revision: SESSION, way: Way::WebSocket },
+    Contender { name: "refmcp, HTTP, session", program: OURS, revision: SESSION, transport: Transport::Http },
+    Contender { name: "refmcp, HTTP, 2026-07-28", program: OURS, revision: None, transport: Transport::Http },
+    Contender { name: "rmcp, HTTP", program: RMCP, revision: None, transport: Transport::Http },
+    Contender { name: "refmcp, stdio, session", program: OURS, revision: SESSION, transport: Transport::Stdio },
+    Contender { name: "refmcp, stdio, 2026-07-28", program: OURS, revision: None, transport: Transport::Stdio },
+    Contender { name: "rmcp, stdio", program: RMCP, revision: None, transport: Transport::Stdio },
+    Contender { name: "refmcp, WebSocket", program: OURS, revision: SESSION, transport: Transport::WebSocket },
 ];
 
 /// The rows of `CONTENDERS` that goals are about: ours, and the one it is to be ahead of.
@@ -163,10 +163,10 @@ fn section(results: &[Runs], memory: &[Vec<f64>; 2], first_byte: &[f64], nothing
 fn calls(contender: &Contender, in_flight: usize, server: &Server) -> Result<Report> {
     let mut command = Command::new(path(contender.program));
     command.args(["calls", &in_flight.to_string(), SECONDS]);
-    match contender.way {
-        Way::Http => command.arg(server.url("http", "/mcp")),
-        Way::WebSocket => command.arg(server.url("ws", "/mcp/ws")),
-        Way::Stdio => command.arg("stdio").arg(path(SERVER)).arg("stdio"),
+    match contender.transport {
+        Transport::Http => command.arg(server.url("http", "/mcp")),
+        Transport::WebSocket => command.arg(server.url("ws", "/mcp/ws")),
+        Transport::Stdio => command.arg("stdio").arg(path(SERVER)).arg("stdio"),
     };
     if let Some(revision) = contender.revision {
         command.env("REVISION", revision);

@@ -3,7 +3,7 @@
 use refmcp_proto::revision::Revision;
 use refmcp_transport::observer::{Direction, Side};
 
-use super::line::Line;
+use super::line::RecordLine;
 
 /// Something that happened on a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,6 +129,6 @@ pub type Header = (String, String);
 impl Event {
     /// The event as a line of a recording, with the line break.
     pub fn to_line(&self) -> String {
-        Line::from(self).to_text()
+        RecordLine::from(self).to_text()
     }
 }

@@ -16,7 +16,7 @@ use super::event::{Event, EventKind, Header};
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Line<'a> {
+pub(super) struct RecordLine<'a> {
     at: u64,
     #[serde(borrow)]
     event: Cow<'a, str>,
@@ -69,7 +69,7 @@ pub(super) struct Line<'a> {
 #[derive(Debug, Clone, Default)]
 struct Headers(Vec<Header>);
 
-impl Line<'_> {
+impl RecordLine<'_> {
     pub(super) fn to_text(&self) -> String {
         // Strings, numbers and JSON texts do not fail to be written.
         let mut text = serde_json::to_string(self).unwrap_or_default();
@@ -142,14 +142,14 @@ impl Line<'_> {
     }
 }
 
-impl<'a> From<&'a Event> for Line<'a> {
+impl<'a> From<&'a Event> for RecordLine<'a> {
     fn from(event: &'a Event) -> Self {
-        let mut line = Line {
+        let mut line = RecordLine {
             at: event.at,
             connection: event.connection,
             revision: event.revision,
             stream: event.stream,
-            ..Line::default()
+            ..RecordLine::default()
         };
         let text = |text: &'a str| Some(Cow::Borrowed(text));
         line.event = match &event.kind {

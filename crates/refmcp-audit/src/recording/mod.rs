@@ -28,7 +28,7 @@ pub use event::{Event, EventKind, Header};
 pub use recorder::{EventSink, Masks, Recorder};
 pub use refmcp_transport::observer::{Direction, Side};
 
-use line::Line;
+use line::RecordLine;
 
 /// A line of a recording that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -104,7 +104,7 @@ impl<R: BufRead> Events<R> {
                     return Err(wrong(format!("it is longer than {MAX_LINE} bytes")));
                 }
                 _ => {
-                    let event = match serde_json::from_slice::<Line>(&text) {
+                    let event = match serde_json::from_slice::<RecordLine>(&text) {
                         Ok(event) => event,
                         Err(error) if error.is_eof() && !text.ends_with(b"\n") => {
                             return Err(ReadError::CutOff { line });

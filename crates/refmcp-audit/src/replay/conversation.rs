@@ -18,7 +18,7 @@ pub(super) const NEAR: usize = 4096;
 
 /// What one client and one server sent each other.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Conversation {
+pub struct RecordedConversation {
     /// The side that recorded.
     pub side: Side,
     /// The kind of transport: `stdio`, `http`, `http+sse`, `websocket`, `memory`.
@@ -102,7 +102,7 @@ pub enum ConversationsError {
 }
 
 /// The conversations of a recording, in the order in which they began.
-pub type Conversations = Vec<Conversation>;
+pub type Conversations = Vec<RecordedConversation>;
 
 /// Reads a recording. A last line that is cut off is left out.
 ///
@@ -124,7 +124,7 @@ pub fn conversations<R: BufRead>(recording: R) -> Result<Conversations, Conversa
 /// Sorts events into conversations.
 #[derive(Debug, Default)]
 pub struct ConversationBuilder {
-    conversations: Vec<Conversation>,
+    conversations: Vec<RecordedConversation>,
     /// The connections that are known, and the conversation of each.
     connections: Vec<Connection>,
     redirections: Redirections,
@@ -236,12 +236,17 @@ impl ConversationBuilder {
     fn joined(&mut self, at: usize, opens: bool) -> usize {
         let Some(connection) = self.connections.get_mut(at) else { return 0 };
         let (side, transport) = (connection.side, &connection.transport);
-        let same = |it: &Conversation| it.side == side && it.transport == *transport;
+        let same = |it: &RecordedConversation| it.side == side && it.transport == *transport;
         let known = self.conversations.iter().rposition(same).filter(|_| transport == "http" && !opens);
         let joined = known.unwrap_or(self.conversations.len());
         if known.is_none() {
             let transport = transport.clone();
-            self.conversations.push(Conversation { side, transport, steps: Vec::new(), parts: Vec::new() });
+            self.conversations.push(RecordedConversation {
+                side,
+                transport,
+                steps: Vec::new(),
+                parts: Vec::new(),
+            });
         }
         connection.conversation = Some(joined);
         joined
@@ -265,7 +270,7 @@ impl ConversationBuilder {
     }
 }
 
-impl Conversation {
+impl RecordedConversation {
     /// Without steps yet.
     pub fn new(side: Side, transport: impl Into<String>) -> Self {
         Self { side, transport: transport.into(), steps: Vec::new(), parts: Vec::new() }

@@ -41,7 +41,8 @@ mod substitution;
 pub use client::{ClientReplay, ReplayAction, ReplayState, ReplayTransport};
 pub use compare::{Change, ChangeKind, Comparison, Difference, DifferenceKind, comparison_text};
 pub use conversation::{
-    Content, Conversation, ConversationBuilder, Conversations, ConversationsError, Step, conversations,
+    Content, ConversationBuilder, Conversations, ConversationsError, RecordedConversation, Step,
+    conversations,
 };
 pub use part::{Part, PartKind};
 pub use server::{HttpAnswer, Mock, MockMessage, MockOutput, MockSession};

@@ -2,13 +2,13 @@
 
 use refmcp_audit::recording::{Direction, Event, EventKind};
 use refmcp_audit::replay::{
-    ClientReplay, Comparison, Conversation, ReplayAction, ReplayState, ReplayTransport, conversations,
+    ClientReplay, Comparison, RecordedConversation, ReplayAction, ReplayState, ReplayTransport, conversations,
 };
 
 use super::{event, one, opened, passed, recorded};
 
 /// A replay over a pipe.
-fn over_a_pipe(recorded: &Conversation) -> ClientReplay<'_> {
+fn over_a_pipe(recorded: &RecordedConversation) -> ClientReplay<'_> {
     ClientReplay::new(recorded, ReplayTransport::Pipe, "stdio")
 }
 

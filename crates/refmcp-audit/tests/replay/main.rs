@@ -6,7 +6,7 @@ mod conversations;
 mod server;
 
 use refmcp_audit::recording::{Event, EventKind, Side};
-use refmcp_audit::replay::{Conversation, Conversations, conversations};
+use refmcp_audit::replay::{Conversations, RecordedConversation, conversations};
 use refmcp_transport::observer::Direction;
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ fn event(line: &str, stream: Option<u64>) -> Event {
 }
 
 /// The one conversation.
-fn one(conversations: &Conversations) -> &Conversation {
+fn one(conversations: &Conversations) -> &RecordedConversation {
     assert_eq!(conversations.len(), 1);
     assert_eq!(conversations[0].side, Side::Client);
     &conversations[0]

@@ -10,7 +10,7 @@ use serde_json::Map;
 use super::{Client, Origin, Redirects, redirect};
 use crate::form::media_type;
 use crate::respond::{self, ErrorResponse};
-use crate::serve::{Answer, Exchange};
+use crate::serve::{EndpointResult, Exchange};
 use crate::token::{CODE, REFRESH};
 
 /// Limit of a registration in bytes.
@@ -26,7 +26,7 @@ const MAX_NAME: usize = 200;
 const BOUND: &str = "dpop_bound_access_tokens";
 
 /// Registers a client.
-pub(crate) fn register(exchange: Exchange<'_>) -> Answer {
+pub(crate) fn register(exchange: Exchange<'_>) -> EndpointResult {
     let Exchange { server, head, body, now } = exchange;
     if media_type(&head.headers) != "application/json" {
         let what = "the body must be application/json";

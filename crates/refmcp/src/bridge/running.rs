@@ -32,11 +32,11 @@ const MAX_PARKED: usize = 1024;
 /// Something that happens to a call while it is forwarded.
 pub(super) enum CallEvent {
     Notification(WaitingNotification),
-    Question(Question),
+    Request(WaitingRequest),
 }
 
 /// A request of the server to the client.
-pub(super) struct Question {
+pub(super) struct WaitingRequest {
     pub(super) key: String,
     pub(super) request: InputRequest,
     pub(super) reply: oneshot::Sender<Result<Value, RpcError>>,
@@ -56,7 +56,7 @@ pub(super) struct Running {
     is_sent: bool,
     is_answered: bool,
     /// Requests of the server that the client has not answered.
-    open: Vec<Question>,
+    open: Vec<WaitingRequest>,
 }
 
 /// A call that waits for the client.
@@ -247,7 +247,7 @@ impl Running {
                     pass_on(call, notification).await;
                     drop(room);
                 }
-                CallEvent::Question(question) => {
+                CallEvent::Request(question) => {
                     self.open.push(question);
                     // The client is asked first, unless there is a result.
                     self.done.as_ref()?;
@@ -307,7 +307,7 @@ impl Drop for Running {
         self.inbox.close();
         let asked = self.open.drain(..).filter(|_| self.is_answered);
         let unseen = std::iter::from_fn(|| self.inbox.try_recv().ok()).filter_map(|event| match event {
-            CallEvent::Question(question) => Some(question),
+            CallEvent::Request(question) => Some(question),
             _ => None,
         });
         for question in asked.chain(unseen).filter(|question| !question.reply.is_closed()) {

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use tokio_util::sync::DropGuard;
 
 use super::gateway::own_error;
-use super::running::{CallEvent, Parked, Question};
+use super::running::{CallEvent, Parked, WaitingRequest};
 
 /// How long the client may take to answer, and how long a call is kept for it meanwhile.
 pub(super) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(900);
@@ -57,7 +57,7 @@ pub(super) struct Upstream {
     pub(super) room: Arc<Semaphore>,
     /// Calls in flight, the oldest first, and whether they can carry a request to the client.
     pub(super) calls: Mutex<BTreeMap<u64, (mpsc::Sender<CallEvent>, bool)>>,
-    pub(super) held: Mutex<VecDeque<Question>>,
+    pub(super) held: Mutex<VecDeque<WaitingRequest>>,
     pub(super) parked: Mutex<BTreeMap<u64, Parked>>,
 }
 
@@ -201,7 +201,7 @@ impl Upstream {
         let is_held = {
             let upstream = upstream.upgrade().ok_or_else(gone)?;
             let key = format!("input-{}", NEXT.fetch_add(1, Ordering::Relaxed));
-            upstream.place_or_refuse(call, Question { key, request, reply, taken: Some(taken) })
+            upstream.place_or_refuse(call, WaitingRequest { key, request, reply, taken: Some(taken) })
         };
         // A call that waits for the client takes it once the client has answered.
         let within = if is_held { HOLD_TIMEOUT } else { RESPONSE_TIMEOUT };
@@ -217,7 +217,7 @@ impl Upstream {
     /// Gives a request to its call, to the oldest that can carry it, or to the next one: `true` when it waits for that.
     /// Where clients share the connection, it goes to its own call or to the only one, and otherwise the server is told why
     /// not: an answer of the wrong client is worse than none.
-    pub(super) fn place_or_refuse(&self, call: Option<u64>, question: Question) -> bool {
+    pub(super) fn place_or_refuse(&self, call: Option<u64>, request: WaitingRequest) -> bool {
         let calls = self.calls.lock();
         let own = call.and_then(|call| calls.get(&call));
         let found = match own {
@@ -228,25 +228,25 @@ impl Upstream {
             own => own,
         };
         let refused = match found.filter(|(_, may_ask)| *may_ask) {
-            Some((inbox, _)) => match inbox.try_send(CallEvent::Question(question)) {
+            Some((inbox, _)) => match inbox.try_send(CallEvent::Request(request)) {
                 Err(full) => full.into_inner(),
                 Ok(()) => return false,
             },
-            None => CallEvent::Question(question),
+            None => CallEvent::Request(request),
         };
-        let CallEvent::Question(question) = refused else { return false };
+        let CallEvent::Request(request) = refused else { return false };
         let mut held = self.held.lock();
-        held.retain(|question| !question.reply.is_closed());
+        held.retain(|request| !request.reply.is_closed());
         let why = if self.is_shared {
             "several clients share this connection, and it cannot be told whose call this request is for"
         } else if held.len() >= MAX_HELD {
             "too many requests wait for the client"
         } else {
-            held.push_back(question);
+            held.push_back(request);
             return true;
         };
         // The server may have withdrawn it.
-        let _ = question.reply.send(Err(own_error(&why)));
+        let _ = request.reply.send(Err(own_error(&why)));
         false
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::args::{ExitReason, ServersOptions, UrlTransport};
 use crate::config::{self, Launch, Problem, ServerEntry, Severity};
 use crate::store::StateFolder;
-use crate::store::trust::{Trust, Verdict};
+use crate::store::trust::{Trust, TrustStatus};
 use crate::ui::output::{print_aside, show};
 use crate::ui::redact;
 use crate::ui::render::View;
@@ -118,12 +118,12 @@ impl<'a> Server<'a> {
             }
         };
         // A file that cannot be read any more is not the one that was allowed.
-        let verdict = config::verdict(known, entry, trust).unwrap_or(Some(Verdict::Unknown));
-        let start = verdict.map(|verdict| match verdict {
-            Verdict::Allowed => "allowed",
-            Verdict::Disabled => "disabled",
-            Verdict::Unknown => "ask",
-            Verdict::Changed => "changed",
+        let status = config::trust_status(known, entry, trust).unwrap_or(Some(TrustStatus::Unknown));
+        let start = status.map(|status| match status {
+            TrustStatus::Allowed => "allowed",
+            TrustStatus::Disabled => "disabled",
+            TrustStatus::Unknown => "ask",
+            TrustStatus::Changed => "changed",
         });
         Self {
             name: &entry.name,

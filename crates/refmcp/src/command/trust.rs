@@ -9,7 +9,7 @@ use crate::args::{ExitReason, OutputFormat, Target, TrustChange, TrustCommand, u
 use crate::config;
 use crate::store::StateFolder;
 use crate::store::trust::{
-    Decision, ServerEntry, ServerIdentity, Source, Subject, Trust, Verdict, decide, revoke,
+    Decision, ServerEntry, ServerIdentity, Source, Subject, Trust, TrustStatus, decide, revoke,
 };
 use crate::ui::output::{show, show_list};
 use crate::ui::render::View;
@@ -144,8 +144,8 @@ fn listed(trust: &Trust, width: Option<usize>) -> String {
 
 /// What has become of a decision about a server.
 fn stands(entry: &ServerEntry) -> &'static str {
-    match entry.verdict() {
-        Verdict::Changed => "changed since; will be asked again",
+    match entry.status() {
+        TrustStatus::Changed => "changed since; will be asked again",
         _ => decision(entry.decision),
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::args::CompletionShell;
 use crate::ui::output::print;
 use crate::ui::text::one_line;
-use shells::{Line, answer, bash_line};
+use shells::{TypedLine, answer, bash_line};
 
 pub(crate) use shells::script;
 pub(crate) use values::of_schema;
@@ -89,7 +89,7 @@ pub(crate) fn run(shell: CompletionShell, words: &[OsString]) {
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let line = match shell {
         CompletionShell::Bash => bash_line(&words),
-        CompletionShell::Zsh | CompletionShell::Fish => Line::of_words(&words),
+        CompletionShell::Zsh | CompletionShell::Fish => TypedLine::of_words(&words),
     };
     let Some(line) = line else { return };
     std::thread::spawn(|| {
@@ -104,7 +104,7 @@ pub(crate) fn run(shell: CompletionShell, words: &[OsString]) {
     let _ = print(answer(shell, &line, &found).as_bytes());
 }
 
-fn candidates(line: &Line) -> Candidates {
+fn candidates(line: &TypedLine) -> Candidates {
     let command = crate::args::definition();
     let position = position::Position::parse(&command, &line.words);
     if let Some(found) = position.options(&line.last) {

@@ -9,7 +9,7 @@ use crate::args::CompletionShell;
 
 /// A line up to the cursor.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct TypedLine {
     /// The words before the last one, without the program.
     pub(super) words: Vec<String>,
     /// As much as there is of the last one, without quotes.
@@ -27,7 +27,7 @@ pub(super) struct Replaced {
     pub(super) quote: Option<char>,
 }
 
-impl Line {
+impl TypedLine {
     /// A line whose words a shell has taken apart, the program first.
     pub(super) fn of_words(words: &[String]) -> Option<Self> {
         let (last, words) = words.get(1..)?.split_last()?;
@@ -37,7 +37,7 @@ impl Line {
 
 /// What bash knows: the characters at which it takes words apart, which are not only spaces, and the line up to the
 /// cursor.
-pub(super) fn bash_line(words: &[String]) -> Option<Line> {
+pub(super) fn bash_line(words: &[String]) -> Option<TypedLine> {
     let [breaks, line] = words else { return None };
     let mut scanner = Scanner { breaks, words: Vec::new(), word: None };
     scanner.read(line);
@@ -50,7 +50,7 @@ pub(super) fn bash_line(words: &[String]) -> Option<Line> {
     let program = scanner.words.iter().take_while(is_variable).count();
     let words = scanner.words.get(program + 1..)?.to_vec();
     let replaced = Replaced { kept: current.kept, quote: current.quote };
-    Some(Line { words, last: current.text, replaced })
+    Some(TypedLine { words, last: current.text, replaced })
 }
 
 #[derive(Debug, Default)]
@@ -121,7 +121,7 @@ pub(crate) fn script(shell: Shell) -> Option<&'static str> {
 }
 
 /// The candidates as the script of a shell reads them.
-pub(super) fn answer(shell: CompletionShell, line: &Line, found: &Candidates) -> String {
+pub(super) fn answer(shell: CompletionShell, line: &TypedLine, found: &Candidates) -> String {
     let mut answer = String::new();
     for word in &found.words {
         // Writing to a text does not fail.
@@ -146,7 +146,7 @@ pub(super) fn answer(shell: CompletionShell, line: &Line, found: &Candidates) ->
 
 /// A word as bash inserts it, without the part that bash keeps. Names come from servers, so every character with a
 /// meaning to the shell is quoted; a word that cannot be quoted is left out.
-fn for_bash(line: &Line, word: &Candidate) -> Option<String> {
+fn for_bash(line: &TypedLine, word: &Candidate) -> Option<String> {
     let rest = word.text.get(line.replaced.kept..)?;
     let escaped = |special: &dyn Fn(char) -> bool| {
         rest.chars().fold(String::new(), |mut text, c| {
@@ -194,7 +194,7 @@ mod tests {
             let found = bash_line(&[BREAKS.to_owned(), line.to_owned()]).unwrap();
             let words = words.iter().map(|word| (*word).to_owned()).collect();
             let replaced = Replaced { kept, quote };
-            assert_eq!(found, Line { words, last: last.to_owned(), replaced }, "{line}");
+            assert_eq!(found, TypedLine { words, last: last.to_owned(), replaced }, "{line}");
         }
         for other in [&[][..], &["x"], &[BREAKS, ""], &[BREAKS, "ref"], &["a", "b", "c"]] {
             let words: Vec<String> = other.iter().map(|word| (*word).to_owned()).collect();

@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::position::{Position, summary};
-use super::shells::Line;
+use super::shells::TypedLine;
 use super::{Candidate, Candidates, timeout};
 use crate::args::{ListKind, SharedOptions, Target, parse_shared_options, sha256_hex};
 use crate::arguments::{ArgumentField, all_fields, prompt_schema, template_schema};
@@ -218,7 +218,7 @@ pub(super) fn is_known(option: &str) -> bool {
 }
 
 /// Candidates from files and servers; `None` where the definition of the command line says it all.
-pub(super) fn candidates(position: &Position<'_>, line: &Line) -> Option<Candidates> {
+pub(super) fn candidates(position: &Position<'_>, line: &TypedLine) -> Option<Candidates> {
     let last = line.last.as_str();
     if let Some((option, value)) = position.valued(last) {
         let prefix = last.get(..last.len() - value.len()).unwrap_or_default();

@@ -35,7 +35,7 @@ pub(crate) use input::{Input, InputKind};
 pub(crate) use read::{BYTE_ORDER_MARK, SYNTAX, check_exists, read, read_all, read_named};
 pub(crate) use resolve::is_variable_name;
 pub(crate) use start::{Start, changes_what_runs};
-pub(crate) use trust::{identity, resolve_unasked, sent_variables, verdict};
+pub(crate) use trust::{identity, resolve_unasked, sent_variables, trust_status};
 
 /// What one or several configuration files name.
 #[derive(Debug, Clone, Default)]

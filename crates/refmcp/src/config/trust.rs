@@ -5,7 +5,7 @@ use url::Url;
 
 use super::{Input, Launch, ServerEntry, Servers, Start};
 use crate::args::{UsageError, usage};
-use crate::store::trust::{SentVariables, ServerIdentity, Source, Trust, Verdict};
+use crate::store::trust::{SentVariables, ServerIdentity, Source, Trust, TrustStatus};
 
 /// The entry with its variables filled in, without asking for anything.
 ///
@@ -79,9 +79,13 @@ pub(crate) fn identity(entry: &ServerEntry) -> Result<Option<ServerIdentity>> {
 /// # Errors
 ///
 /// A file cannot be read any more.
-pub(crate) fn verdict(known: &Servers, entry: &ServerEntry, trust: &Trust) -> Result<Option<Verdict>> {
+pub(crate) fn trust_status(
+    known: &Servers,
+    entry: &ServerEntry,
+    trust: &Trust,
+) -> Result<Option<TrustStatus>> {
     let Ok(resolved) = resolve_unasked(known, entry) else {
-        return Ok(matches!(entry.launch, Launch::Command { .. }).then_some(Verdict::Unknown));
+        return Ok(matches!(entry.launch, Launch::Command { .. }).then_some(TrustStatus::Unknown));
     };
     Ok(identity(&resolved)?.map(|identity| trust.server(&identity)))
 }

@@ -146,15 +146,15 @@ impl fmt::Display for ServerIdentity {
 impl ServerEntry {
     /// What follows from the decision with the configuration file as it is now. A file that cannot be read any more is
     /// not the one that was allowed.
-    pub(crate) fn verdict(&self) -> Verdict {
-        self.verdict_for(&self.server.now())
+    pub(crate) fn status(&self) -> TrustStatus {
+        self.status_for(&self.server.now())
     }
 
-    fn verdict_for(&self, server: &ServerIdentity) -> Verdict {
+    fn status_for(&self, server: &ServerIdentity) -> TrustStatus {
         match self.decision {
-            Decision::Disabled => Verdict::Disabled,
-            Decision::Allowed if server.is_unchanged_since(&self.server) => Verdict::Allowed,
-            Decision::Allowed => Verdict::Changed,
+            Decision::Disabled => TrustStatus::Disabled,
+            Decision::Allowed if server.is_unchanged_since(&self.server) => TrustStatus::Allowed,
+            Decision::Allowed => TrustStatus::Changed,
         }
     }
 }
@@ -186,7 +186,7 @@ pub(crate) enum Decision {
 
 /// What follows from the decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum TrustStatus {
     /// Do it without asking.
     Allowed,
     /// Do not do it.
@@ -227,17 +227,17 @@ impl Trust {
     }
 
     /// Whether a server may be started.
-    pub(crate) fn server(&self, server: &ServerIdentity) -> Verdict {
+    pub(crate) fn server(&self, server: &ServerIdentity) -> TrustStatus {
         let entry = self.servers.iter().find(|entry| is_same(&entry.server, server));
-        entry.map_or(Verdict::Unknown, |entry| entry.verdict_for(server))
+        entry.map_or(TrustStatus::Unknown, |entry| entry.status_for(server))
     }
 
     /// Whether a tool may be called.
-    pub(crate) fn tool(&self, target: &str, tool: &str) -> Verdict {
+    pub(crate) fn tool(&self, target: &str, tool: &str) -> TrustStatus {
         let entry = self.tools.iter().find(|entry| entry.target == target && entry.tool == tool);
-        entry.map_or(Verdict::Unknown, |entry| match entry.decision {
-            Decision::Allowed => Verdict::Allowed,
-            Decision::Disabled => Verdict::Disabled,
+        entry.map_or(TrustStatus::Unknown, |entry| match entry.decision {
+            Decision::Allowed => TrustStatus::Allowed,
+            Decision::Disabled => TrustStatus::Disabled,
         })
     }
 
@@ -315,29 +315,29 @@ mod tests {
     fn decisions_are_kept_changed_and_forgotten() {
         let temporary = tempfile::tempdir().unwrap();
         let folder = StateFolder::at(temporary.path());
-        let verdict = |words: &[&str]| Trust::load(&folder).unwrap().server(&server(words, None));
-        assert_eq!(verdict(&["a"]), Verdict::Unknown);
+        let status = |words: &[&str]| Trust::load(&folder).unwrap().server(&server(words, None));
+        assert_eq!(status(&["a"]), TrustStatus::Unknown);
         decide(&folder, Subject::Server(server(&["a"], None)), Decision::Allowed).unwrap();
-        assert_eq!(verdict(&["a"]), Verdict::Allowed);
-        assert_eq!(verdict(&["a", "--more"]), Verdict::Unknown, "every argument counts");
+        assert_eq!(status(&["a"]), TrustStatus::Allowed);
+        assert_eq!(status(&["a", "--more"]), TrustStatus::Unknown, "every argument counts");
         decide(&folder, Subject::Server(server(&["a"], None)), Decision::Disabled).unwrap();
-        assert_eq!(verdict(&["a"]), Verdict::Disabled);
+        assert_eq!(status(&["a"]), TrustStatus::Disabled);
         assert!(revoke(&folder, &Subject::Server(server(&["a"], None))).unwrap());
         assert!(!revoke(&folder, &Subject::Server(server(&["a"], None))).unwrap());
-        assert_eq!(verdict(&["a"]), Verdict::Unknown);
+        assert_eq!(status(&["a"]), TrustStatus::Unknown);
     }
 
     #[test]
     fn commands_are_told_apart_by_secrets_that_are_not_kept() {
         let temporary = tempfile::tempdir().unwrap();
         let folder = StateFolder::at(temporary.path());
-        let verdict = |words: &[&str]| Trust::load(&folder).unwrap().server(&server(words, None));
+        let status = |words: &[&str]| Trust::load(&folder).unwrap().server(&server(words, None));
         decide(&folder, Subject::Server(server(&["a", "--key", "one"], None)), Decision::Allowed).unwrap();
-        assert_eq!(verdict(&["a", "--key", "one"]), Verdict::Allowed);
-        assert_eq!(verdict(&["a", "--key", "two"]), Verdict::Unknown);
+        assert_eq!(status(&["a", "--key", "one"]), TrustStatus::Allowed);
+        assert_eq!(status(&["a", "--key", "two"]), TrustStatus::Unknown);
         assert_eq!(
-            verdict(&["a", "--key", "***"]),
-            Verdict::Unknown,
+            status(&["a", "--key", "***"]),
+            TrustStatus::Unknown,
             "what is shown is not what was allowed"
         );
         let kept = fs::read_to_string(temporary.path().join(FILE)).unwrap();
@@ -352,7 +352,7 @@ mod tests {
             r#"{"servers":[{"command":["a","--key","hush"],"decision":"allowed","time":"x"}],"tools":[]}"#;
         fs::write(temporary.path().join(FILE), before).unwrap();
         let trust = Trust::load(&folder).unwrap();
-        assert_eq!(trust.server(&server(&["a", "--key", "hush"], None)), Verdict::Allowed);
+        assert_eq!(trust.server(&server(&["a", "--key", "hush"], None)), TrustStatus::Allowed);
         decide(&folder, tool("other"), Decision::Allowed).unwrap();
         let kept = fs::read_to_string(temporary.path().join(FILE)).unwrap();
         assert!(!kept.contains("hush") && kept.contains("command_sha256"), "{kept}");
@@ -366,10 +366,10 @@ mod tests {
         decide(&folder, tool("wipe"), Decision::Disabled).unwrap();
         let trust = Trust::load(&folder).unwrap();
         for (target, name, expected) in [
-            ("http://a/", "read", Verdict::Allowed),
-            ("http://a/", "wipe", Verdict::Disabled),
-            ("http://a/", "write", Verdict::Unknown),
-            ("http://b/", "read", Verdict::Unknown),
+            ("http://a/", "read", TrustStatus::Allowed),
+            ("http://a/", "wipe", TrustStatus::Disabled),
+            ("http://a/", "write", TrustStatus::Unknown),
+            ("http://b/", "read", TrustStatus::Unknown),
         ] {
             assert_eq!(trust.tool(target, name), expected, "{target} {name}");
         }
@@ -382,17 +382,17 @@ mod tests {
         let config = temporary.path().join("mcp.json");
         fs::write(&config, "{}").unwrap();
         decide(&folder, Subject::Server(server(&["a"], Some(&config))), Decision::Allowed).unwrap();
-        let verdict = || Trust::load(&folder).unwrap().server(&server(&["a"], Some(&config)));
-        assert_eq!(verdict(), Verdict::Allowed);
-        let entry = || Trust::load(&folder).unwrap().servers.remove(0).verdict();
-        assert_eq!(entry(), Verdict::Allowed);
+        let status = || Trust::load(&folder).unwrap().server(&server(&["a"], Some(&config)));
+        assert_eq!(status(), TrustStatus::Allowed);
+        let entry = || Trust::load(&folder).unwrap().servers.remove(0).status();
+        assert_eq!(entry(), TrustStatus::Allowed);
         fs::write(&config, "{ }").unwrap();
-        assert_eq!((verdict(), entry()), (Verdict::Changed, Verdict::Changed));
-        assert_eq!(Trust::load(&folder).unwrap().server(&server(&["a"], None)), Verdict::Unknown);
+        assert_eq!((status(), entry()), (TrustStatus::Changed, TrustStatus::Changed));
+        assert_eq!(Trust::load(&folder).unwrap().server(&server(&["a"], None)), TrustStatus::Unknown);
         decide(&folder, Subject::Server(server(&["a"], Some(&config))), Decision::Disabled).unwrap();
         fs::write(&config, "{  }").unwrap();
-        let disabled = (Verdict::Disabled, Verdict::Disabled);
-        assert_eq!((verdict(), entry()), disabled, "what is disabled stays so");
+        let disabled = (TrustStatus::Disabled, TrustStatus::Disabled);
+        assert_eq!((status(), entry()), disabled, "what is disabled stays so");
         assert_eq!(Trust::load(&folder).unwrap().servers.len(), 1);
     }
 

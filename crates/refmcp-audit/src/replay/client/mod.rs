@@ -9,7 +9,7 @@ use refmcp_transport::observer::Side;
 use serde_json::Value;
 
 use super::conversation::{
-    Content, Conversation, ConversationsError, Redirections, Step, check_size, step_content,
+    Content, ConversationsError, RecordedConversation, Redirections, Step, check_size, step_content,
 };
 use super::part::{Part, PartKind};
 use super::substitution::Substitutions;
@@ -26,7 +26,7 @@ const GET_STREAM: u64 = 0;
 /// Replays what the client of a conversation sent: says what is to be sent next, takes in what comes back.
 #[derive(Debug)]
 pub struct ClientReplay<'a> {
-    recorded: &'a Conversation,
+    recorded: &'a RecordedConversation,
     over: ReplayTransport,
     plan: Plan<'a>,
     /// The next item.
@@ -46,7 +46,7 @@ pub struct ClientReplay<'a> {
     versions: Option<(String, String)>,
     /// Answers to requests that the recorded server did not make.
     replies: Vec<String>,
-    live: Conversation,
+    live: RecordedConversation,
     bytes: usize,
     /// Events to resume from that have come, by the stream here.
     primed: HashMap<u64, usize>,
@@ -116,7 +116,7 @@ pub enum ReplayState {
 
 impl<'a> ClientReplay<'a> {
     /// The client of a conversation, over this transport.
-    pub fn new(recorded: &'a Conversation, over: ReplayTransport, transport: &str) -> Self {
+    pub fn new(recorded: &'a RecordedConversation, over: ReplayTransport, transport: &str) -> Self {
         let met = |part: &Part| if part.from == Role::Client { Met::Yes } else { Met::No };
         let mut replay = Self {
             recorded,
@@ -131,7 +131,7 @@ impl<'a> ClientReplay<'a> {
             session: None,
             versions: None,
             replies: Vec::new(),
-            live: Conversation::new(Side::Client, transport),
+            live: RecordedConversation::new(Side::Client, transport),
             bytes: 0,
             primed: HashMap::new(),
             is_over: false,
@@ -359,7 +359,7 @@ impl<'a> ClientReplay<'a> {
             return;
         };
         self.substitutions.learn(recorded, live);
-        let event_id = |conversation: &Conversation, step: usize| match conversation.steps.get(step) {
+        let event_id = |conversation: &RecordedConversation, step: usize| match conversation.steps.get(step) {
             Some(Step { content: Content::Message { event_id, .. }, .. }) => event_id.clone(),
             _ => None,
         };
@@ -430,7 +430,7 @@ impl<'a> ClientReplay<'a> {
     }
 
     /// What passed here.
-    pub fn finish(self) -> Conversation {
+    pub fn finish(self) -> RecordedConversation {
         self.live
     }
 }

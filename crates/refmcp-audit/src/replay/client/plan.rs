@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{GET_STREAM, ReplayTransport};
 use crate::recording::Header;
-use crate::replay::conversation::{Content, Conversation, NEAR, Step, Stream};
+use crate::replay::conversation::{Content, NEAR, RecordedConversation, Step, Stream};
 use crate::replay::part::Part;
 use crate::verdict::Role;
 
@@ -49,7 +49,7 @@ pub(super) enum ItemKind {
 /// A plan of what is to be sent.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
-    recorded: &'a Conversation,
+    recorded: &'a RecordedConversation,
     over: ReplayTransport,
     pub(super) items: Vec<Item>,
     /// Streams here by those of the recording.
@@ -58,7 +58,7 @@ pub(super) struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    pub(super) fn new(recorded: &'a Conversation, over: ReplayTransport) -> Self {
+    pub(super) fn new(recorded: &'a RecordedConversation, over: ReplayTransport) -> Self {
         let mut plan = Self { recorded, over, items: Vec::new(), streams: HashMap::new(), next_stream: 1 };
         plan.make();
         plan
@@ -136,7 +136,7 @@ impl<'a> Plan<'a> {
 }
 
 /// The fields of the head before a body.
-fn request_head(recorded: &Conversation, body: usize) -> Vec<Header> {
+fn request_head(recorded: &RecordedConversation, body: usize) -> Vec<Header> {
     let Some(stream) = recorded.steps.get(body).map(|step| step.stream) else { return Vec::new() };
     let before = recorded.steps.get(..body).unwrap_or_default().iter().rev().take(NEAR);
     let mut heads = before.filter(|step| step.stream == stream).filter_map(|step| match &step.content {
@@ -147,7 +147,7 @@ fn request_head(recorded: &Conversation, body: usize) -> Vec<Header> {
 }
 
 /// Whether a message of the client follows a head.
-fn has_body(recorded: &Conversation, head: usize) -> bool {
+fn has_body(recorded: &RecordedConversation, head: usize) -> bool {
     let Some((step, rest)) = recorded.steps.get(head..).and_then(<[Step]>::split_first) else { return false };
     let mut same = rest.iter().take(NEAR).filter(|it| it.stream == step.stream && it.from == Role::Client);
     same.next().is_some_and(|it| matches!(it.content, Content::Message { .. } | Content::Invalid(_)))

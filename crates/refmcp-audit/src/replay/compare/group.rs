@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::normal::Normal;
-use crate::replay::conversation::Conversation;
+use crate::replay::conversation::RecordedConversation;
 use crate::replay::part::{Part, PartKind};
 use crate::verdict::Role;
 
@@ -73,7 +73,7 @@ impl Group<'_> {
 /// The groups of recordings. `by_stream` says whether messages belong to the HTTP request that they came with: on a pipe they do
 /// not.
 pub(super) fn groups<'a>(
-    conversations: &'a [Conversation],
+    conversations: &'a [RecordedConversation],
     normal: &Normal,
     by_stream: bool,
 ) -> Vec<Group<'a>> {

@@ -8,7 +8,7 @@ mod text;
 
 use serde::Serialize;
 
-use super::conversation::Conversation;
+use super::conversation::RecordedConversation;
 use super::part::{Part, PartKind};
 use crate::verdict::Role;
 pub use change::{Change, ChangeKind};
@@ -76,11 +76,16 @@ pub enum DifferenceKind {
 impl Comparison {
     /// What differs between the messages of two recordings. `ignored` are JSON pointers to members that do not count; in them `*`
     /// stands for any one name or index, and a pointer holds for all below.
-    pub fn between(before: &[Conversation], after: &[Conversation], ignored: &[String]) -> Self {
+    pub fn between(
+        before: &[RecordedConversation],
+        after: &[RecordedConversation],
+        ignored: &[String],
+    ) -> Self {
         let normal = Normal::new(ignored);
         let by_stream = before.iter().chain(after).all(|it| it.transport == "http");
         let (left, right) = (groups(before, &normal, by_stream), groups(after, &normal, by_stream));
-        let count = |conversations: &[Conversation]| conversations.iter().map(|it| it.parts.len()).sum();
+        let count =
+            |conversations: &[RecordedConversation]| conversations.iter().map(|it| it.parts.len()).sum();
         let mut comparison =
             Self { before: count(before), after: count(after), same: 0, differences: Vec::new() };
         let pairs = group::paired(&left, &right);

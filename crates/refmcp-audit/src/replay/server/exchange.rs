@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::HttpAnswer;
-use crate::replay::conversation::{Content, Conversation};
+use crate::replay::conversation::{Content, RecordedConversation};
 use crate::replay::json_text::string;
 use crate::replay::part::{Part, PartKind};
 use crate::verdict::Role;
@@ -81,7 +81,7 @@ impl Exchange {
 }
 
 /// The exchanges of a conversation.
-pub(super) fn add(conversation: &Conversation, exchanges: &mut Vec<Exchange>) {
+pub(super) fn add(conversation: &RecordedConversation, exchanges: &mut Vec<Exchange>) {
     let mut of_part: HashMap<usize, usize> = HashMap::new();
     let agreed =
         conversation.server_parts().find_map(|(_, part)| part.value.pointer("/result/protocolVersion"));
@@ -150,7 +150,7 @@ pub(super) fn add(conversation: &Conversation, exchanges: &mut Vec<Exchange>) {
 }
 
 /// Whether the recorded client answered a request of the server before the server sent more for the same.
-fn is_answered(conversation: &Conversation, request: usize) -> bool {
+fn is_answered(conversation: &RecordedConversation, request: usize) -> bool {
     conversation.client_parts().any(|(_, part): (usize, &Part)| part.answers == Some(request))
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::conversation::Conversation;
+use super::conversation::RecordedConversation;
 use super::json_text::replaced;
 use super::part::{self, SUBSCRIPTION};
 use exchange::{Act, ActKind, Channel, Exchange, add, listed, own_version, shortened, subject, without_meta};
@@ -63,7 +63,7 @@ pub struct HttpAnswer {
 
 impl Mock {
     /// The server of these conversations.
-    pub fn new(conversations: &[Conversation]) -> Self {
+    pub fn new(conversations: &[RecordedConversation]) -> Self {
         let mut exchanges = Vec::new();
         for conversation in conversations {
             add(conversation, &mut exchanges);

@@ -15,7 +15,7 @@ use crate::args::{ExitError, ExitReason, UsageError, usage};
 use crate::arguments::{ArgumentInput, ValueSource, parse_arguments};
 use crate::store::StateFolder;
 use crate::store::calls::{CallEntry, Outcome, append};
-use crate::store::trust::{Trust, Verdict};
+use crate::store::trust::{Trust, TrustStatus};
 use crate::ui::ask::{approve, is_asked_about};
 use crate::ui::redact::masked;
 use crate::ui::render;
@@ -59,13 +59,13 @@ async fn approved(session: &Session, tool: &Tool, arguments: JsonObject) -> Resu
         Trust::default()
     });
     match trust.tool(session.name.key(), &tool.name) {
-        Verdict::Disabled => {
+        TrustStatus::Disabled => {
             let options = format!("--tool {}", redact::joined(&[&tool.name]));
             let how = session.name.command_line("refmcp trust revoke", &options);
             return Err(usage!("{} was disabled here; to use it again: {how}", tool.name).into());
         }
-        Verdict::Allowed => return Ok(arguments),
-        Verdict::Unknown | Verdict::Changed => {}
+        TrustStatus::Allowed => return Ok(arguments),
+        TrustStatus::Unknown | TrustStatus::Changed => {}
     }
     if !is_asked_about(tool, session.shared.yes) || !session.person.is_there() {
         return Ok(arguments);

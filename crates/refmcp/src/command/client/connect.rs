@@ -48,7 +48,7 @@ pub(crate) struct Server {
 }
 
 /// Where a server is, and how it is talked to.
-pub(crate) struct Place {
+pub(crate) struct RemoteServer {
     pub(crate) url: Url,
     transport: UrlTransport,
     /// Header fields that a configuration file has for it.
@@ -81,7 +81,7 @@ impl<'a> Servers<'a> {
     pub(crate) async fn find(&self, target: &Target) -> Result<Server> {
         let connector = match target {
             Target::Url { url, transport } => {
-                let place = Place { url: url.clone(), transport: *transport, headers: Vec::new() };
+                let place = RemoteServer { url: url.clone(), transport: *transport, headers: Vec::new() };
                 self.at(&place).await?
             }
             Target::Command(words) => Arc::new(self.typed(words)?),
@@ -92,7 +92,7 @@ impl<'a> Servers<'a> {
     }
 
     /// Where the server is that is meant, once the user has agreed to what a configuration file has sent there.
-    pub(crate) async fn place_to_connect(&self, target: &Target) -> Result<Place> {
+    pub(crate) async fn place_to_connect(&self, target: &Target) -> Result<RemoteServer> {
         let Target::Named(name) = target else { return self.place(target).await };
         let entry = self.entry(name).await?;
         self.agreed_to_send(&entry).await?;
@@ -100,10 +100,10 @@ impl<'a> Servers<'a> {
     }
 
     /// Where the server is that is meant; one that is started is nowhere.
-    pub(crate) async fn place(&self, target: &Target) -> Result<Place> {
+    pub(crate) async fn place(&self, target: &Target) -> Result<RemoteServer> {
         match target {
             Target::Url { url, transport } => {
-                Ok(Place { url: url.clone(), transport: *transport, headers: Vec::new() })
+                Ok(RemoteServer { url: url.clone(), transport: *transport, headers: Vec::new() })
             }
             Target::Command(_) => Err(nowhere(&target.to_string()).into()),
             Target::Named(name) => {
@@ -114,7 +114,7 @@ impl<'a> Servers<'a> {
     }
 
     /// The server at an address, with the tokens that are kept for it.
-    async fn at(&self, place: &Place) -> Result<Arc<dyn Connector>> {
+    async fn at(&self, place: &RemoteServer) -> Result<Arc<dyn Connector>> {
         let authorization = auth::kept(&place.url, self.shared, self.person, &self.bars).await;
         self.connector(place, authorization)
     }
@@ -122,7 +122,7 @@ impl<'a> Servers<'a> {
     /// The server at an address, where one gets in like this.
     pub(crate) fn connector(
         &self,
-        place: &Place,
+        place: &RemoteServer,
         authorization: Authorization,
     ) -> Result<Arc<dyn Connector>> {
         let (url, headers, settings) = (place.url.as_str(), self.headers(place), self.http_settings()?);
@@ -147,7 +147,7 @@ impl<'a> Servers<'a> {
     }
 
     /// The header fields for a server at an address: those of a configuration file and those that were typed.
-    fn headers(&self, place: &Place) -> Vec<(String, String)> {
+    fn headers(&self, place: &RemoteServer) -> Vec<(String, String)> {
         let typed = self.shared.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
         let headers: Vec<(String, String)> = place.headers.iter().cloned().chain(typed).collect();
         let secrets = Secrets::default().with_url(place.url.as_str());
@@ -183,7 +183,7 @@ impl<'a> Servers<'a> {
                 place_of(&entry.launch)?.context("an entry without an address")?
             }
         };
-        let place = Place { transport: transport.unwrap_or(place.transport), ..place };
+        let place = RemoteServer { transport: transport.unwrap_or(place.transport), ..place };
         let (url, headers, settings) = (place.url.as_str(), self.headers(&place), self.http_settings()?);
         let usage = |error: refmcp_client::http::UrlError| UsageError::new(error.to_string());
         Ok(match place.transport {
@@ -331,12 +331,12 @@ fn nowhere(what: &str) -> UsageError {
 }
 
 /// Where an entry of a configuration file says that its server is, if it is anywhere.
-fn place_of(launch: &Launch) -> Result<Option<Place>, UsageError> {
+fn place_of(launch: &Launch) -> Result<Option<RemoteServer>, UsageError> {
     let Launch::Remote { transport, url, headers } = launch else { return Ok(None) };
     let unusable = |error| usage!("{:?} is no address: {error}", redact::word(url));
     let url = Url::parse(url).map_err(unusable)?;
     let headers = headers.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
-    Ok(Some(Place { url, transport: *transport, headers: headers.collect() }))
+    Ok(Some(RemoteServer { url, transport: *transport, headers: headers.collect() }))
 }
 
 impl Person {

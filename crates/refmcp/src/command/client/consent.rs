@@ -6,7 +6,7 @@ use refmcp_client::redact;
 use super::connect::Servers;
 use crate::args::{ExitError, ExitReason, usage};
 use crate::config::{ServerEntry, Start, changes_what_runs, sent_variables};
-use crate::store::trust::{Decision, ServerIdentity, Subject, Trust, Verdict};
+use crate::store::trust::{Decision, ServerIdentity, Subject, Trust, TrustStatus};
 use crate::store::{StateFolder, trust};
 
 /// What the user is asked to agree to.
@@ -67,17 +67,17 @@ impl Servers<'_> {
         question: impl FnOnce() -> Question,
     ) -> Result<()> {
         let folder = StateFolder::from_env()?;
-        let verdict = Trust::load(&folder)?.server(&identity);
-        match verdict {
-            Verdict::Allowed => return Ok(()),
-            Verdict::Disabled => {
+        let status = Trust::load(&folder)?.server(&identity);
+        match status {
+            TrustStatus::Allowed => return Ok(()),
+            TrustStatus::Disabled => {
                 let how = format!("refmcp trust allow {name}");
                 return Err(usage!("{name} was disabled here; to use it again: {how}").into());
             }
-            Verdict::Unknown | Verdict::Changed if self.shared.yes => return Ok(()),
-            Verdict::Unknown | Verdict::Changed => {}
+            TrustStatus::Unknown | TrustStatus::Changed if self.shared.yes => return Ok(()),
+            TrustStatus::Unknown | TrustStatus::Changed => {}
         }
-        let changed = verdict == Verdict::Changed;
+        let changed = status == TrustStatus::Changed;
         let Question { heading, lines, files, question, refused, would } = question();
         let answer = self.person.ask(move |terminal| {
             terminal.say_strong(&heading)?;

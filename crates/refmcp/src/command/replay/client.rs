@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, ensure};
 use refmcp_audit::recording::{Direction, Event, EventKind};
 use refmcp_audit::replay::{
-    ClientReplay, Conversation, Conversations, ReplayAction, ReplayState, ReplayTransport,
+    ClientReplay, Conversations, RecordedConversation, ReplayAction, ReplayState, ReplayTransport,
 };
 use refmcp_check::{HttpRequest, RawConnection};
 use refmcp_client::Revision;
@@ -34,7 +34,7 @@ const AT_THE_END: (Duration, Duration) = (Duration::from_millis(20), Duration::f
 
 /// Replays each conversation over a connection of its own; what passed is returned.
 pub(super) async fn run(
-    recorded: &[Conversation],
+    recorded: &[RecordedConversation],
     target: &Target,
     shared: &SharedOptions,
 ) -> Result<Conversations> {

@@ -12,7 +12,7 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use refmcp_audit::replay::{Comparison, Conversation, Conversations, comparison_text, conversations};
+use refmcp_audit::replay::{Comparison, Conversations, RecordedConversation, comparison_text, conversations};
 use refmcp_audit::verdict::Role;
 use refmcp_client::observer::Side;
 use serde_json::json;
@@ -75,7 +75,7 @@ fn read(file: &Path, side: Option<Side>) -> Result<Conversations> {
     let input = open(file).with_context(|| format!("cannot read {name}"))?;
     let mut recorded = conversations(input).with_context(|| name.to_string())?;
     recorded.retain(|conversation| side.is_none_or(|side| conversation.side == side));
-    if recorded.iter().all(|conversation: &Conversation| conversation.parts.is_empty()) {
+    if recorded.iter().all(|conversation: &RecordedConversation| conversation.parts.is_empty()) {
         return Err(nothing(file, "has no messages of a connection whose line `opened` it has"));
     }
     Ok(recorded)
@@ -118,6 +118,6 @@ fn show(
 }
 
 /// Whether a server of the recording said anything.
-fn has_answers(recorded: &[Conversation]) -> bool {
+fn has_answers(recorded: &[RecordedConversation]) -> bool {
     recorded.iter().flat_map(|it| &it.parts).any(|part| part.from == Role::Server)
 }

@@ -20,7 +20,7 @@ use anyhow::{Context, Result};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use refmcp_audit::replay::{Conversation, Mock, MockOutput};
+use refmcp_audit::replay::{Mock, MockOutput, RecordedConversation};
 use refmcp_client::observer::{Observed, Observer, Side};
 use refmcp_transport::clock::Clock;
 use refmcp_transport::pipe::{LineReader, LineWriter};
@@ -51,7 +51,7 @@ const OPEN_MOCK: &str = "the mock listens beyond this machine: every client that
     --serve 127.0.0.1:PORT keeps it to this machine";
 
 /// The server of a recording.
-pub(super) fn mock(file: &Path, recorded: &[Conversation]) -> Result<Mock> {
+pub(super) fn mock(file: &Path, recorded: &[RecordedConversation]) -> Result<Mock> {
     let mock = Mock::new(recorded);
     if mock.is_empty() || !has_answers(recorded) {
         return Err(nothing(file, "has no request that was answered"));
