@@ -20,12 +20,12 @@ const TERMINATED_WITHIN: Duration = Duration::from_secs(2);
 /// A server to check.
 #[derive(Clone)]
 pub struct Target {
-    pub(crate) kind: Kind,
+    pub(crate) transport: TargetTransport,
     events: Option<EventListener>,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Kind {
+pub(crate) enum TargetTransport {
     /// One stream each way.
     Pipe(Arc<dyn Connector>),
     /// A program that is started.
@@ -50,12 +50,12 @@ pub(crate) struct HttpTarget {
 impl Target {
     /// A program that is started as often as needed.
     pub fn child(child: ChildProcess) -> Self {
-        Self { kind: Kind::Child(child), events: None }
+        Self { transport: TargetTransport::Child(child), events: None }
     }
 
     /// A server that is connected to as often as needed by this connector: a WebSocket, a pipe in memory.
     pub fn pipe(connector: Arc<dyn Connector>) -> Self {
-        Self { kind: Kind::Pipe(connector), events: None }
+        Self { transport: TargetTransport::Pipe(connector), events: None }
     }
 
     /// A server over streamable HTTP, with header fields for every request.
@@ -63,7 +63,7 @@ impl Target {
     /// # Errors
     /// The text is no URL of `http` or `https`.
     pub fn http(url: &str, settings: HttpSettings, headers: Vec<(String, String)>) -> Result<Self, UrlError> {
-        Ok(Self { kind: Kind::Http(HttpTarget::new(url, settings, headers)?), events: None })
+        Ok(Self { transport: TargetTransport::Http(HttpTarget::new(url, settings, headers)?), events: None })
     }
 
     /// A server over HTTP+SSE, with header fields for every request. Those that the transport sets itself are left out.
@@ -80,13 +80,13 @@ impl Target {
             connector = connector.clone().header(name, value).unwrap_or(connector);
         }
         let http = HttpTarget::new(url, settings, headers)?;
-        Ok(Self { kind: Kind::Sse(Arc::new(connector), http), events: None })
+        Ok(Self { transport: TargetTransport::Sse(Arc::new(connector), http), events: None })
     }
 
     /// The same server; a listener gets what passes over its connections.
     #[must_use]
     pub fn observed_by(mut self, events: EventListener) -> Self {
-        if let Kind::Http(http) | Kind::Sse(_, http) = &mut self.kind {
+        if let TargetTransport::Http(http) | TargetTransport::Sse(_, http) = &mut self.transport {
             http.events = Some(events.clone());
         }
         self.events = Some(events);
@@ -100,51 +100,52 @@ impl Target {
 
     /// The name of the server, without secrets: its URL or its command line.
     pub fn name(&self) -> String {
-        match &self.kind {
-            Kind::Pipe(connector) | Kind::Sse(connector, _) => connector.name(),
-            Kind::Child(child) => child.name(),
-            Kind::Http(http) => redact::url(http.url.as_str()),
+        match &self.transport {
+            TargetTransport::Pipe(connector) | TargetTransport::Sse(connector, _) => connector.name(),
+            TargetTransport::Child(child) => child.name(),
+            TargetTransport::Http(http) => redact::url(http.url.as_str()),
         }
     }
 
     /// The transport: `stdio`, `http`, `http+sse`, `websocket` or `memory`.
     pub fn transport(&self) -> &'static str {
-        match &self.kind {
-            Kind::Pipe(connector) => connector.transport(),
-            Kind::Child(child) => child.transport(),
-            Kind::Http(_) => "http",
-            Kind::Sse(..) => "http+sse",
+        match &self.transport {
+            TargetTransport::Pipe(connector) => connector.transport(),
+            TargetTransport::Child(child) => child.transport(),
+            TargetTransport::Http(_) => "http",
+            TargetTransport::Sse(..) => "http+sse",
         }
     }
 
     /// A command line that judges one rule again, or makes one probe again: `--only RULE`, `--probe NAME`.
     pub(crate) fn check_command(&self, what: &str, revision: Revision) -> String {
         let options = format!("refmcp check {what} --revision {}", revision.as_str());
-        match &self.kind {
-            Kind::Child(child) => format!("{options} -- {}", child.name()),
-            Kind::Sse(..) => format!("{options} --transport sse {}", self.name()),
+        match &self.transport {
+            TargetTransport::Child(child) => format!("{options} -- {}", child.name()),
+            TargetTransport::Sse(..) => format!("{options} --transport sse {}", self.name()),
             _ => format!("{options} {}", self.name()),
         }
     }
 
     /// The same, with this time for a program to exit after its input has ended.
     pub(crate) fn with_grace(&self, grace: Duration) -> Self {
-        match &self.kind {
-            Kind::Child(child) => {
-                Self { kind: Kind::Child(child.clone().grace(grace, TERMINATED_WITHIN)), ..self.clone() }
-            }
+        match &self.transport {
+            TargetTransport::Child(child) => Self {
+                transport: TargetTransport::Child(child.clone().grace(grace, TERMINATED_WITHIN)),
+                ..self.clone()
+            },
             _ => self.clone(),
         }
     }
 
     /// Whether a revision has this transport. WebSocket is of none, and taken for a pipe.
     pub(crate) fn is_of(&self, revision: Revision) -> bool {
-        match &self.kind {
-            Kind::Pipe(_) | Kind::Child(_) => true,
-            Kind::Http(_) => {
+        match &self.transport {
+            TargetTransport::Pipe(_) | TargetTransport::Child(_) => true,
+            TargetTransport::Http(_) => {
                 rule::HTTP_06.revisions.contains(revision) || rule::MHTTP_01.revisions.contains(revision)
             }
-            Kind::Sse(..) => rule::SSE_01.revisions.contains(revision),
+            TargetTransport::Sse(..) => rule::SSE_01.revisions.contains(revision),
         }
     }
 }
@@ -167,7 +168,7 @@ impl HttpTarget {
 
 impl fmt::Debug for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Target").field("kind", &self.kind).finish_non_exhaustive()
+        f.debug_struct("Target").field("transport", &self.transport).finish_non_exhaustive()
     }
 }
 

@@ -25,7 +25,7 @@ pub use http::HttpRequest;
 pub(crate) use pipe::Pipe;
 pub use raw::RawConnection;
 
-use crate::target::{Kind, Target};
+use crate::target::{Target, TargetTransport};
 
 /// Bytes that are kept of what a server sends over one connection or in one response.
 pub(crate) const MAX_RECEIVED: usize = 32 << 20;
@@ -41,14 +41,16 @@ impl Connection {
     /// Opens a connection, and sends nothing. Requests of the server are answered where its revision allows them.
     pub(crate) async fn open(target: &Target, revision: Revision, within: Duration) -> Result<Self, String> {
         let replies = revision.rules().input_mode == InputMode::ServerRequest;
-        Ok(match &target.kind {
-            Kind::Pipe(connector) | Kind::Sse(connector, _) => {
+        Ok(match &target.transport {
+            TargetTransport::Pipe(connector) | TargetTransport::Sse(connector, _) => {
                 Self::Pipe(Pipe::open(&**connector, replies, Audit::new(target.events()), within).await?)
             }
-            Kind::Child(child) => {
+            TargetTransport::Child(child) => {
                 Self::Pipe(Pipe::open(child, replies, Audit::new(target.events()), within).await?)
             }
-            Kind::Http(http) => Self::Http(Http::new(http.clone(), replies, Audit::new(target.events()))),
+            TargetTransport::Http(http) => {
+                Self::Http(Http::new(http.clone(), replies, Audit::new(target.events())))
+            }
         })
     }
 

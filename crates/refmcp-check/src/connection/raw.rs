@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::http::{Http, HttpRequest};
 use super::pipe::Pipe;
 use super::{Audit, Connection, Wants};
-use crate::target::{Kind, Target};
+use crate::target::{Target, TargetTransport};
 use refmcp_audit::recording::EventKind;
 
 /// A connection that exact bytes are sent over. What comes back goes to the listener of the target.
@@ -19,12 +19,12 @@ impl RawConnection {
     /// There is none within this time.
     pub async fn open(target: &Target, within: Duration) -> Result<Self, String> {
         let audit = Audit::unjudged(target.events());
-        Ok(Self(match &target.kind {
-            Kind::Pipe(connector) | Kind::Sse(connector, _) => {
+        Ok(Self(match &target.transport {
+            TargetTransport::Pipe(connector) | TargetTransport::Sse(connector, _) => {
                 Connection::Pipe(Pipe::open(&**connector, false, audit, within).await?)
             }
-            Kind::Child(child) => Connection::Pipe(Pipe::open(child, false, audit, within).await?),
-            Kind::Http(http) => Connection::Http(Http::new(http.clone(), false, audit)),
+            TargetTransport::Child(child) => Connection::Pipe(Pipe::open(child, false, audit, within).await?),
+            TargetTransport::Http(http) => Connection::Http(Http::new(http.clone(), false, audit)),
         }))
     }
 

@@ -7,32 +7,35 @@ use refmcp_proto::rule;
 use serde_json::{Value, json};
 
 use super::messages::sentinel_method;
-use super::{Context, Place, Probe, Stop};
+use super::{Context, Probe, ProbeTransport, Stop};
 use crate::connection::{Answer, Http, HttpRequest, Wants};
 use crate::session::{Session, check_access};
-use crate::target::Kind;
+use crate::target::TargetTransport;
 
 pub(super) static PROBES: &[Probe] = &[
-    Probe::harsh("foreign-origin", &[&rule::HTTP_02], |cx| Box::pin(foreign_origin(cx))).at(Place::Http),
-    Probe::harsh("get-stream", &[&rule::HTTP_01], |cx| Box::pin(get_stream(cx))).at(Place::Http),
-    Probe::harsh("missing-session", &[&rule::HTTP_20], |cx| Box::pin(missing_session(cx))).at(Place::Http),
-    Probe::harsh("ended-session", &[&rule::HTTP_21], |cx| Box::pin(ended_session(cx))).at(Place::Http),
+    Probe::harsh("foreign-origin", &[&rule::HTTP_02], |cx| Box::pin(foreign_origin(cx)))
+        .over(ProbeTransport::Http),
+    Probe::harsh("get-stream", &[&rule::HTTP_01], |cx| Box::pin(get_stream(cx))).over(ProbeTransport::Http),
+    Probe::harsh("missing-session", &[&rule::HTTP_20], |cx| Box::pin(missing_session(cx)))
+        .over(ProbeTransport::Http),
+    Probe::harsh("ended-session", &[&rule::HTTP_21], |cx| Box::pin(ended_session(cx)))
+        .over(ProbeTransport::Http),
     Probe::harsh("version-header", &[&rule::HTTP_24, &rule::HTTP_25], |cx| Box::pin(version_header(cx)))
-        .at(Place::Http),
+        .over(ProbeTransport::Http),
     Probe::harsh("resumed-stream", &[&rule::HTTP_16, &rule::HTTP_17], |cx| Box::pin(resumed_stream(cx)))
-        .at(Place::Http),
+        .over(ProbeTransport::Http),
     Probe::harsh("mirrored-headers", &[&rule::MHTTP_08, &rule::MHTTP_10], |cx| {
         Box::pin(mirrored_headers(cx))
     })
-    .at(Place::Http),
+    .over(ProbeTransport::Http),
     Probe::harsh("ids-that-mean-nothing", &[&rule::MHTTP_01], |cx| Box::pin(ids_that_mean_nothing(cx)))
-        .at(Place::Http),
+        .over(ProbeTransport::Http),
     Probe::harsh("sse-endpoint", &[&rule::SSE_01, &rule::SSE_02], |cx| Box::pin(sse_endpoint(cx)))
-        .at(Place::Sse),
+        .over(ProbeTransport::Sse),
     Probe::harsh("sse-foreign-origin", &[&rule::SSE_05, &rule::HTTP_02], |cx| {
         Box::pin(sse_foreign_origin(cx))
     })
-    .at(Place::Sse),
+    .over(ProbeTransport::Sse),
 ];
 
 /// How long a resumed stream is read.
@@ -240,7 +243,7 @@ async fn ids_that_mean_nothing(cx: &mut Context) -> Result<(), Stop> {
 
 /// Opens the stream of HTTP+SSE with these headers.
 async fn sse_stream(cx: &Context, headers: &[(&str, &str)]) -> Answer {
-    let Kind::Sse(_, target) = &cx.shared.target.kind else { return Answer::default() };
+    let TargetTransport::Sse(_, target) = &cx.shared.target.transport else { return Answer::default() };
     let mut request = HttpRequest::new("GET", &[("accept", "text/event-stream")], "");
     for (name, value) in headers {
         request = request.with(name, value);

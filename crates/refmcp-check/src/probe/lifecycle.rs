@@ -6,7 +6,7 @@ use refmcp_proto::revision::{Lifecycle, Revision};
 use refmcp_proto::rule;
 use serde_json::{Value, json};
 
-use super::{Context, Place, Probe, Stop};
+use super::{Context, Probe, ProbeTransport, Stop};
 use crate::connection::{Answer, Wants};
 
 pub(super) static PROBES: &[Probe] = &[
@@ -14,7 +14,9 @@ pub(super) static PROBES: &[Probe] = &[
     Probe::harsh("version-without-sessions", &[&rule::T_01], |cx| Box::pin(version_without_sessions(cx)))
         .once(),
     Probe::gentle("ping", &[&rule::PING_01, &rule::PING_02], |cx| Box::pin(ping(cx))),
-    Probe::harsh("end-of-input", &[&rule::STDIO_09], |cx| Box::pin(end_of_input(cx))).at(Place::Child).once(),
+    Probe::harsh("end-of-input", &[&rule::STDIO_09], |cx| Box::pin(end_of_input(cx)))
+        .over(ProbeTransport::Child)
+        .once(),
 ];
 
 /// A version that no server has.

@@ -19,14 +19,14 @@ use refmcp_proto::rule::Rule;
 
 pub(crate) use context::{Context, Shared, reason};
 
-use crate::target::{Kind, Target};
+use crate::target::{Target, TargetTransport};
 
 /// A probe.
 pub(crate) struct Probe {
     pub(crate) name: &'static str,
     /// The rules that it judges. One without rules lets the auditor see more.
     pub(crate) rules: &'static [&'static Rule],
-    pub(crate) place: Place,
+    pub(crate) transport: ProbeTransport,
     pub(crate) conduct: Conduct,
     /// In which of the revisions that the server speaks it runs.
     pub(crate) runs: Runs,
@@ -35,10 +35,10 @@ pub(crate) struct Probe {
 
 type Run = for<'a> fn(&'a mut Context) -> BoxFuture<'a, Result<(), Stop>>;
 
-/// Where a probe can be made.
+/// The transports that a probe can be made over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    Anywhere,
+pub(crate) enum ProbeTransport {
+    Any,
     /// Where all messages share one stream.
     Pipe,
     /// At a child process.
@@ -49,14 +49,14 @@ pub(crate) enum Place {
     Sse,
 }
 
-impl Place {
+impl ProbeTransport {
     fn is(self, target: &Target) -> bool {
         match self {
-            Self::Anywhere => true,
-            Self::Pipe => !matches!(target.kind, Kind::Http(_)),
-            Self::Child => matches!(target.kind, Kind::Child(_)),
-            Self::Http => matches!(target.kind, Kind::Http(_)),
-            Self::Sse => matches!(target.kind, Kind::Sse(..)),
+            Self::Any => true,
+            Self::Pipe => !matches!(target.transport, TargetTransport::Http(_)),
+            Self::Child => matches!(target.transport, TargetTransport::Child(_)),
+            Self::Http => matches!(target.transport, TargetTransport::Http(_)),
+            Self::Sse => matches!(target.transport, TargetTransport::Sse(..)),
         }
     }
 }
@@ -89,7 +89,7 @@ pub(crate) enum Stop {
 impl Probe {
     /// A probe that keeps the rules for clients.
     const fn gentle(name: &'static str, rules: &'static [&'static Rule], run: Run) -> Self {
-        Self { name, rules, place: Place::Anywhere, conduct: Conduct::Gentle, runs: Runs::Each, run }
+        Self { name, rules, transport: ProbeTransport::Any, conduct: Conduct::Gentle, runs: Runs::Each, run }
     }
 
     /// A probe that breaks them.
@@ -97,9 +97,9 @@ impl Probe {
         Self { conduct: Conduct::Harsh, ..Self::gentle(name, rules, run) }
     }
 
-    /// The same at one place alone.
-    const fn at(self, place: Place) -> Self {
-        Self { place, ..self }
+    /// The same over one transport alone.
+    const fn over(self, transport: ProbeTransport) -> Self {
+        Self { transport, ..self }
     }
 
     /// The same in the newest revision alone.
@@ -113,7 +113,7 @@ impl Probe {
     }
 
     pub(crate) fn fits(&self, target: &Target) -> bool {
-        self.place.is(target)
+        self.transport.is(target)
     }
 }
 

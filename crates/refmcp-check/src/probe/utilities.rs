@@ -4,12 +4,13 @@ use refmcp_proto::model::keys;
 use refmcp_proto::rule;
 use serde_json::{Value, json};
 
-use super::{Context, Place, Probe, Stop};
+use super::{Context, Probe, ProbeTransport, Stop};
 use crate::connection::{Connection, Wants};
 use crate::session::notification;
 
 pub(super) static PROBES: &[Probe] = &[
-    Probe::gentle("cancel-nothing", &[&rule::CANC_02], |cx| Box::pin(cancel_nothing(cx))).at(Place::Pipe),
+    Probe::gentle("cancel-nothing", &[&rule::CANC_02], |cx| Box::pin(cancel_nothing(cx)))
+        .over(ProbeTransport::Pipe),
     Probe::harsh("listen", &[&rule::SUB_03, &rule::SUB_04], |cx| Box::pin(listen(cx))),
     Probe::gentle("set-log-level", &[&rule::LOG_02], |cx| Box::pin(set_log_level(cx))),
     Probe::gentle("unknown-task", &[&rule::TASK_10, &rule::XTASK_10], |cx| Box::pin(unknown_task(cx))),

@@ -8,12 +8,12 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::altered::Change;
-use crate::examples::{Example, Place, SESSIONS, STATELESS, examples};
+use crate::examples::{Example, ExampleTransport, SESSIONS, STATELESS, examples};
 
-async fn target(change: Change, place: Place) -> Target {
-    match place {
-        Place::Pipe => change.pipe(),
-        Place::Http => change.http().await,
+async fn target(change: Change, transport: ExampleTransport) -> Target {
+    match transport {
+        ExampleTransport::Pipe => change.pipe(),
+        ExampleTransport::Http => change.http().await,
     }
 }
 
@@ -22,7 +22,7 @@ async fn results(example: &Example, change: Change) -> Vec<CheckResult> {
     let mut options = Options::default();
     options.revisions = vec![example.revision];
     options.probes = vec![example.probe.to_owned()];
-    let report = Checker::new(target(change, example.place).await, options).run(|_| {}).await;
+    let report = Checker::new(target(change, example.transport).await, options).run(|_| {}).await;
     assert!(report.revisions.contains(example.revision), "{}: {:?}", example.probe, report.unsupported);
     report.results
 }

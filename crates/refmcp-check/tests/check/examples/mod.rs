@@ -24,7 +24,7 @@ mod transports;
 pub(crate) struct Example {
     pub(crate) probe: &'static str,
     pub(crate) rules: &'static [&'static str],
-    pub(crate) place: Place,
+    pub(crate) transport: ExampleTransport,
     pub(crate) revision: Revision,
     pub(crate) change: Change,
     /// What else of the server has to be changed for the rule to have a meaning.
@@ -32,7 +32,7 @@ pub(crate) struct Example {
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum ExampleTransport {
     Pipe,
     Http,
 }
@@ -46,7 +46,7 @@ pub(crate) fn pipe(
     revision: Revision,
     change: Change,
 ) -> Example {
-    Example { probe, rules, place: Place::Pipe, revision, change, beside: None }
+    Example { probe, rules, transport: ExampleTransport::Pipe, revision, change, beside: None }
 }
 
 pub(crate) fn over_http(
@@ -55,7 +55,7 @@ pub(crate) fn over_http(
     revision: Revision,
     change: Change,
 ) -> Example {
-    Example { place: Place::Http, ..pipe(probe, rules, revision, change) }
+    Example { transport: ExampleTransport::Http, ..pipe(probe, rules, revision, change) }
 }
 
 pub(crate) fn result(asked: &Asked, result: &Value) -> Value {
