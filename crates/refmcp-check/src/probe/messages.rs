@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Context, Probe, Stop};
 use crate::connection::{Connection, Wants};
-use crate::session::{Session, notification};
+use crate::session::{Session, check_access, notification};
 
 pub(super) static PROBES: &[Probe] = &[
     Probe::gentle("ids", &[&rule::RPC_05, &rule::T_14], |cx| Box::pin(ids(cx))),
@@ -70,12 +70,16 @@ async fn requests_at_once(cx: &mut Context) -> Result<(), Stop> {
     let answers = session.exchange_all(&requests).await;
     for ((id, _), (method, answer)) in requests.iter().zip(methods.into_iter().zip(answers)) {
         let count = answer.messages.iter().filter(|message| message.get("id") == Some(id)).count();
-        let result = answer.result(id);
-        let right = count == 1
-            && match method {
-                "tools/list" => result.is_some_and(|result| result.get("tools").is_some()),
-                _ => result.is_some_and(|result| result.get("tools").is_none()),
-            };
+        if count == 0 && check_access(&answer).is_err() {
+            return Err(Stop::NotVerified(format!(
+                "one of three requests at the same time is answered with {}",
+                answer.summary(id)
+            )));
+        }
+        // An error belongs to any method.
+        let is_of_method =
+            answer.result(id).is_none_or(|result| (method == "tools/list") == result.get("tools").is_some());
+        let right = count == 1 && is_of_method;
         let what = || match count {
             0 => format!("one of three requests at the same time is answered with {}", answer.summary(id)),
             1 => "one of three requests at the same time has the response of another".to_owned(),

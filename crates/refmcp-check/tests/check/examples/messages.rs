@@ -3,7 +3,7 @@
 use refmcp_proto::revision::Revision;
 use serde_json::json;
 
-use super::{Example, SESSIONS, STATELESS, over_http, pipe, succeed};
+use super::{Example, SESSIONS, STATELESS, error, over_http, pipe, succeed};
 use crate::altered::{Asked, Change, Reply};
 
 pub(super) fn examples() -> Vec<Example> {
@@ -38,6 +38,23 @@ pub(super) fn examples() -> Vec<Example> {
                 }
             }),
         ),
+        // An error is a response like any other.
+        Example {
+            beside: Some(Change::instead(refused_list)),
+            ..pipe(
+                "requests-at-once",
+                &["RPC-05"],
+                SESSIONS,
+                Change {
+                    instead: refused_list,
+                    after: |asked, reply| {
+                        if asked.method() == "ping" {
+                            reply.edit(|message| message["result"] = json!({ "tools": [] }));
+                        }
+                    },
+                },
+            )
+        },
         pipe("unknown-method", &["RPC-01"], SESSIONS, succeeds!("refmcp/no-such-method", |_| true)),
         pipe(
             "unknown-method",
@@ -126,4 +143,8 @@ pub(super) fn examples() -> Vec<Example> {
             }),
         ),
     ]
+}
+
+fn refused_list(asked: &Asked) -> Option<Reply> {
+    (asked.method() == "tools/list").then(|| Reply::new(200, &[error(asked, -32603)]))
 }
