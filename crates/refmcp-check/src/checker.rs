@@ -106,7 +106,7 @@ impl Checker {
         let (offers, sessions, start_within) = discover(&target, &options, &mut report).await;
         let mut callable: BTreeSet<String> = offers.values().flat_map(|offer| offer.read_only()).collect();
         if options.allow_destructive {
-            let names = offers.values().flat_map(|offer| &offer.tools).filter_map(|tool| name(tool));
+            let names = offers.values().flat_map(|offer| &offer.tools.items).filter_map(|tool| name(tool));
             callable.extend(names.map(str::to_owned));
         }
         let mut idle = std::collections::HashMap::<_, Vec<_>>::new();

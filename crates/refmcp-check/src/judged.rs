@@ -66,7 +66,7 @@ impl CheckReport {
         let mut by_revision = BTreeMap::new();
         for result in &results {
             let known = by_revision.entry(result.revision.to_string()).or_insert(RuleOutcome::NotJudged);
-            *known = outcome(result).min(*known);
+            *known = both(*known, outcome(result));
         }
         let is_judged = || audited_rules().chain(checked_rules()).any(|judged| judged.id == rule.id);
         let unseen = || if is_judged() { RuleOutcome::NotExercised } else { RuleOutcome::NotJudged };
@@ -100,6 +100,14 @@ fn outcome(result: &CheckResult) -> RuleOutcome {
         Outcome::Kept => RuleOutcome::Kept,
         Outcome::NotVerified(_) => RuleOutcome::NotVerified,
         Outcome::Skipped(_) => RuleOutcome::NotExercised,
+    }
+}
+
+/// What two results of a rule in one revision say: it is kept only where all of it could be found out.
+fn both(one: RuleOutcome, other: RuleOutcome) -> RuleOutcome {
+    match (one.min(other), one.max(other)) {
+        (RuleOutcome::Kept, RuleOutcome::NotVerified) => RuleOutcome::NotVerified,
+        (first, _) => first,
     }
 }
 

@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::connection::Answer;
+use crate::probe::Stop;
+use crate::report::shortened;
 use crate::session::Session;
 
 /// Pages that are read of a list.
@@ -12,16 +15,37 @@ const MAX_PAGES: usize = 50;
 /// Items that are kept of a list.
 const MAX_ITEMS: usize = 5000;
 
+/// Bytes of the answer of a server that did not give a list.
+const MAX_SHOWN: usize = 400;
+
 /// What a server offers in one revision.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Offer {
-    pub(crate) tools: Vec<Value>,
-    pub(crate) resources: Vec<Value>,
-    pub(crate) templates: Vec<Value>,
-    pub(crate) prompts: Vec<Value>,
+    pub(crate) tools: List,
+    pub(crate) resources: List,
+    pub(crate) templates: List,
+    pub(crate) prompts: List,
     pub(crate) capabilities: Value,
     /// The name and the version of the server.
     pub(crate) server: String,
+}
+
+/// The items of a list, and why they are not all.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct List {
+    pub(crate) items: Vec<Value>,
+    /// How the server answered where it did not give the list, or which limit was reached.
+    pub(crate) missing: Option<String>,
+}
+
+impl List {
+    /// Why nothing is judged where no item is of use.
+    pub(crate) fn without(&self, why: &str) -> Stop {
+        match &self.missing {
+            Some(missing) => Stop::NotVerified(missing.clone()),
+            None => Stop::Skipped(why.to_owned()),
+        }
+    }
 }
 
 impl Offer {
@@ -44,7 +68,7 @@ impl Offer {
     /// The names of tools that say of themselves that they only read.
     pub(crate) fn read_only(&self) -> BTreeSet<String> {
         let reads = |tool: &&Value| tool.pointer("/annotations/readOnlyHint") == Some(&json!(true));
-        self.tools.iter().filter(reads).filter_map(|tool| name(tool)).map(str::to_owned).collect()
+        self.tools.items.iter().filter(reads).filter_map(|tool| name(tool)).map(str::to_owned).collect()
     }
 }
 
@@ -53,22 +77,37 @@ pub(crate) fn name(item: &Value) -> Option<&str> {
     item.get("name").and_then(Value::as_str)
 }
 
-/// All pages of a list; what cannot be read is left out.
-pub(crate) async fn list(session: &mut Session, method: &str, member: &str) -> Vec<Value> {
+/// All pages of a list, or those up to the first that the server does not give.
+pub(crate) async fn list(session: &mut Session, method: &str, member: &str) -> List {
     let (mut items, mut params) = (Vec::new(), json!({}));
     for _ in 0..MAX_PAGES {
         let (id, answer) = session.request(method, params).await;
-        let Some(result) = answer.result(&id) else { break };
-        items.extend(result.get(member).and_then(Value::as_array).into_iter().flatten().cloned());
-        items.truncate(MAX_ITEMS);
-        match result.get("nextCursor") {
-            Some(cursor @ Value::String(_)) if items.len() < MAX_ITEMS => {
-                params = json!({ "cursor": cursor });
-            }
-            _ => break,
+        let page = answer.result(&id).and_then(|result| result.get(member)).and_then(Value::as_array);
+        let Some(page) = page else {
+            return List { items, missing: Some(not_listed(method, member, &id, &answer)) };
+        };
+        items.extend(page.iter().cloned());
+        if items.len() > MAX_ITEMS {
+            items.truncate(MAX_ITEMS);
+            return List { items, missing: Some(format!("{method} has more than {MAX_ITEMS} items")) };
+        }
+        match answer.result(&id).and_then(|result| result.get("nextCursor")) {
+            Some(cursor @ Value::String(_)) => params = json!({ "cursor": cursor }),
+            _ => return List { items, missing: None },
         }
     }
-    items
+    List { items, missing: Some(format!("{method} has more than {MAX_PAGES} pages")) }
+}
+
+/// How a server answered that did not give a list.
+fn not_listed(method: &str, member: &str, id: &Value, answer: &Answer) -> String {
+    let what = match answer.result(id) {
+        Some(_) => format!("a result without the array {member}"),
+        None => answer.summary(id),
+    };
+    let shown = shortened(answer.exchange.answer.trim(), MAX_SHOWN);
+    let shown = if shown.is_empty() { shown } else { format!(": {shown}") };
+    format!("{method} is answered with {what}{shown}")
 }
 
 fn server_name(result: &Value) -> String {

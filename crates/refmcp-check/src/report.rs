@@ -71,6 +71,18 @@ pub enum Outcome {
     NotVerified(String),
 }
 
+impl Outcome {
+    /// Whether two outcomes say the same; they may have different exchanges.
+    fn says_the_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Broken(one), Self::Broken(other)) => {
+                (&one.what, &one.expected) == (&other.what, &other.expected)
+            }
+            _ => self == other,
+        }
+    }
+}
+
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -157,10 +169,8 @@ impl CheckReport {
     /// Adds a result, unless the same is known.
     pub(crate) fn add(&mut self, result: CheckResult) {
         let same = |known: &CheckResult| {
-            let texts = |it: &CheckResult| it.violation().map(|it| (it.what.clone(), it.expected.clone()));
             (known.rule.id, known.probe, known.revision) == (result.rule.id, result.probe, result.revision)
-                && std::mem::discriminant(&known.outcome) == std::mem::discriminant(&result.outcome)
-                && texts(known) == texts(&result)
+                && known.outcome.says_the_same(&result.outcome)
         };
         if !self.results.iter().any(same) {
             self.results.push(result);

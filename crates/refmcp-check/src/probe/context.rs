@@ -132,11 +132,18 @@ impl Context {
         self.push(rule, outcome);
     }
 
+    /// It should have been found out whether the server keeps the rule, and could not be.
+    pub(crate) fn not_verified(&mut self, rule: &'static Rule, why: &str) {
+        if rule.revisions.contains(self.revision) {
+            self.push(rule, Outcome::NotVerified(why.to_owned()));
+        }
+    }
+
     fn push(&mut self, rule: &'static Rule, outcome: Outcome) {
         self.results.push(CheckResult { rule, probe: self.probe.name, revision: self.revision, outcome });
     }
 
-    /// Ends the run. Rules that were not judged are skipped or not verified.
+    /// Ends the run. Rules that were not judged, or not to the end, are skipped or not verified.
     pub(crate) async fn finish(mut self, ended: Result<(), Stop>) -> Vec<CheckResult> {
         self.release().await;
         self.confirm_silences().await;
@@ -145,9 +152,14 @@ impl Context {
             Err(Stop::Skipped(why)) => Outcome::Skipped(why),
             Err(Stop::NotVerified(why)) => Outcome::NotVerified(why),
         };
+        let is_cut_short = matches!(outcome, Outcome::NotVerified(_));
         for rule in self.probe.rules {
-            let judged = self.results.iter().any(|result| result.rule.id == rule.id);
-            if !judged && rule.revisions.contains(self.revision) {
+            let mut judged = self.results.iter().filter(|result| result.rule.id == rule.id).peekable();
+            let is_open = match is_cut_short {
+                true => judged.all(|result| result.outcome == Outcome::Kept),
+                false => judged.peek().is_none(),
+            };
+            if is_open && rule.revisions.contains(self.revision) {
                 self.push(rule, outcome.clone());
             }
         }

@@ -29,9 +29,19 @@ fn has(cx: &Context, capability: &str) -> Result<(), Stop> {
 
 /// An invalid cursor is refused.
 async fn invalid_cursor(cx: &mut Context) -> Result<(), Stop> {
-    let lists = [("tools", "tools/list"), ("resources", "resources/list"), ("prompts", "prompts/list")];
-    for (capability, method) in lists {
+    let offer = cx.offer.clone();
+    let lists = [
+        ("tools", "tools/list", &offer.tools),
+        ("resources", "resources/list", &offer.resources),
+        ("prompts", "prompts/list", &offer.prompts),
+    ];
+    for (capability, method, list) in lists {
         if has(cx, capability).is_err() {
+            continue;
+        }
+        // Whatever refuses the whole list has nothing to do with the cursor.
+        if let (true, Some(why)) = (list.items.is_empty(), &list.missing) {
+            cx.not_verified(&rule::PAGE_03, why);
             continue;
         }
         let session = cx.session().await?;
@@ -60,10 +70,10 @@ async fn unknown_resource(cx: &mut Context) -> Result<(), Stop> {
 
 /// No path leads out of a directory.
 async fn path_out_of_directory(cx: &mut Context) -> Result<(), Stop> {
-    let uris = cx.offer.resources.iter().filter_map(|resource| resource.get("uri")?.as_str());
+    let uris = cx.offer.resources.items.iter().filter_map(|resource| resource.get("uri")?.as_str());
     let files: Vec<&str> = uris.filter(|uri| uri.starts_with("file:///")).collect();
     let Some((directory, _)) = files.first().and_then(|file| file.rsplit_once('/')) else {
-        return Err(Stop::Skipped("no resource is a file".to_owned()));
+        return Err(cx.offer.resources.without("no resource is a file"));
     };
     let up = "/..".repeat(12);
     let tries = [
@@ -95,7 +105,7 @@ async fn path_out_of_directory(cx: &mut Context) -> Result<(), Stop> {
 
 /// Reads resources, for the auditor.
 async fn read_resources(cx: &mut Context) -> Result<(), Stop> {
-    for resource in cx.offer.clone().resources.iter().take(MAX_READ) {
+    for resource in cx.offer.clone().resources.items.iter().take(MAX_READ) {
         let session = cx.session().await?;
         session.request("resources/read", json!({ "uri": resource.get("uri") })).await;
         if !session.is_healthy {
@@ -124,8 +134,8 @@ fn required(prompt: &Value) -> Vec<&str> {
 /// A prompt without a required argument is refused.
 async fn prompt_without_argument(cx: &mut Context) -> Result<(), Stop> {
     let offer = cx.offer.clone();
-    let Some(prompt) = offer.prompts.iter().find(|prompt| !required(prompt).is_empty()) else {
-        return Err(Stop::Skipped("no prompt has a required argument".to_owned()));
+    let Some(prompt) = offer.prompts.items.iter().find(|prompt| !required(prompt).is_empty()) else {
+        return Err(offer.prompts.without("no prompt has a required argument"));
     };
     let session = cx.session().await?;
     let (id, answer) = session.request("prompts/get", json!({ "name": name(prompt) })).await;
@@ -137,7 +147,7 @@ async fn prompt_without_argument(cx: &mut Context) -> Result<(), Stop> {
 
 /// Gets prompts, for the auditor.
 async fn get_prompts(cx: &mut Context) -> Result<(), Stop> {
-    for prompt in cx.offer.clone().prompts.iter().take(MAX_READ) {
+    for prompt in cx.offer.clone().prompts.items.iter().take(MAX_READ) {
         let arguments: Map<String, Value> =
             required(prompt).into_iter().map(|name| (name.to_owned(), json!("x"))).collect();
         let session = cx.session().await?;
@@ -163,7 +173,7 @@ async fn completion(cx: &mut Context) -> Result<(), Stop> {
     let what = || format!("completion for an unknown prompt is answered with {}", answer.summary(&id));
     cx.check(&rule::COMP_04, &answer, kept, what, "refuse a reference to nothing with the error -32602");
     let argument = |prompt: &Value| Some(name(prompt.pointer("/arguments/0")?)?.to_owned());
-    let known = offer.prompts.iter().find_map(|prompt| Some((name(prompt)?, argument(prompt)?)));
+    let known = offer.prompts.items.iter().find_map(|prompt| Some((name(prompt)?, argument(prompt)?)));
     if let Some((prompt, argument)) = known {
         let session = cx.session().await?;
         let params = json!({

@@ -147,10 +147,28 @@ async fn same_lists(cx: &mut Context) -> Result<(), Stop> {
     let declared = cx.offer.capabilities.clone();
     let lists = lists.into_iter().filter(|(member, _)| declared.get(*member).is_some());
     let mut other = cx.open().await?;
+    let compared = compare_lists(cx, &mut other, lists).await;
+    cx.shared.clone().close(other).await;
+    compared
+}
+
+async fn compare_lists(
+    cx: &mut Context,
+    other: &mut Session,
+    lists: impl Iterator<Item = (&'static str, &'static str)>,
+) -> Result<(), Stop> {
     for (member, method) in lists {
         let session = cx.session().await?;
-        let here = identifiers(&list(session, method, member).await);
-        let there = identifiers(&list(&mut other, method, member).await);
+        let (here, there) = (list(session, method, member).await, list(other, method, member).await);
+        let missing = here.missing.as_deref().or(there.missing.as_deref());
+        if let Some(why) = missing {
+            cx.not_verified(&rule::STATE_12, why);
+            if member == "tools" {
+                cx.not_verified(&rule::TOOL_03, why);
+            }
+            continue;
+        }
+        let (here, there) = (identifiers(&here.items), identifiers(&there.items));
         let (_, mut answer) = other.request(method, json!({})).await;
         let text = |names: &[Value]| Value::Array(names.to_vec()).to_string();
         answer.exchange.repeat = cx.repeat();
@@ -168,7 +186,6 @@ async fn same_lists(cx: &mut Context) -> Result<(), Stop> {
             cx.check(&rule::TOOL_03, &answer, here == there, what, "list tools in a fixed order");
         }
     }
-    cx.shared.clone().close(other).await;
     Ok(())
 }
 

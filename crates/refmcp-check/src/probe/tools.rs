@@ -29,9 +29,10 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 /// The time for all calls of a revision.
 const ALL_CALLS: Duration = Duration::from_secs(12);
 
+/// The tools that are known; none are a reason to stop.
 fn tools(cx: &Context) -> Result<Vec<Value>, Stop> {
-    match &cx.offer.tools[..] {
-        [] => Err(Stop::Skipped("the server has no tools".to_owned())),
+    match &cx.offer.tools.items[..] {
+        [] => Err(cx.offer.tools.without("the server has no tools")),
         tools => Ok(tools.to_vec()),
     }
 }
@@ -42,7 +43,7 @@ fn callable(cx: &Context) -> Result<Vec<Value>, Stop> {
     let tools: Vec<Value> = tools(cx)?.into_iter().filter(may_call).collect();
     if tools.is_empty() {
         let why = "no tool says that it only reads (readOnlyHint); --allow-destructive calls the others too";
-        return Err(Stop::Skipped(why.to_owned()));
+        return Err(cx.offer.tools.without(why));
     }
     Ok(tools)
 }
@@ -77,7 +78,7 @@ async fn missing_argument(cx: &mut Context) -> Result<(), Stop> {
         tool.pointer("/inputSchema/required").and_then(Value::as_array).map(Vec::len) > Some(0)
     };
     let Some(tool) = callable(cx)?.into_iter().find(asks) else {
-        return Err(Stop::Skipped("no tool that may be called has a required argument".to_owned()));
+        return Err(cx.offer.tools.without("no tool that may be called has a required argument"));
     };
     let session = cx.session().await?;
     let Some((id, answer)) = call(session, &tool, &json!({}), CALL_TIMEOUT).await else { return Ok(()) };
@@ -119,6 +120,9 @@ async fn call_tools(cx: &mut Context) -> Result<(), Stop> {
         let session = cx.session().await?;
         let Some((id, answer)) = call(session, tool, &arguments, CALL_TIMEOUT).await else { continue };
         judge_output(cx, tool, &id, &answer);
+    }
+    if let Some(why) = cx.offer.tools.missing.clone() {
+        return Err(Stop::NotVerified(why));
     }
     match without.as_slice() {
         [] => Ok(()),
