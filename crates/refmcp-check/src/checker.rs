@@ -1,10 +1,15 @@
 //! Runs the probes, several at a time, each within its time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use refmcp_audit::verdict::Role;
+use refmcp_client::transport::BoxFuture;
 use refmcp_proto::revision::{Lifecycle, Revision};
 use refmcp_proto::rule::{self, Rule};
 use tokio::sync::Semaphore;
@@ -12,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::connection::Audited;
-use crate::offer::{Offer, name};
+use crate::offer::{Offer, name, read_only};
 use crate::probe::{self, Context, Probe, Runs, Shared, Stop};
 use crate::report::{CheckReport, CheckResult, CheckViolation, Exchange, Outcome};
 use crate::session::{OpenError, Session};
@@ -104,7 +109,7 @@ impl Checker {
         let mut report =
             CheckReport { target: target.name(), transport: target.transport(), ..CheckReport::default() };
         let (offers, sessions, start_within) = discover(&target, &options, &mut report).await;
-        let mut callable: BTreeSet<String> = offers.values().flat_map(|offer| offer.read_only()).collect();
+        let mut callable = read_only(&offers);
         if options.allow_destructive {
             let names = offers.values().flat_map(|offer| &offer.tools.items).filter_map(|tool| name(tool));
             callable.extend(names.map(str::to_owned));
@@ -124,6 +129,7 @@ impl Checker {
         let results = run_probes(&shared, &offers, progress).await;
         results.into_iter().filter(|it| shared.options.wants(it.rule)).for_each(|it| report.add(it));
         close_idle(&shared).await;
+        shared.target.end_sessions().await;
         report.rules = rule::all().filter(|rule| shared.options.wants_audit(rule)).collect();
         for (revision, audited) in shared.audited.lock().drain(..) {
             audited.judgements.iter().for_each(|judgement| report.features.merge(&judgement.features));
@@ -219,7 +225,7 @@ async fn run_probes(
     }
     let mut results = BTreeMap::new();
     while let Some(ended) = running.join_next().await {
-        // A panic is a bug of the probe: its rules are not verified by it.
+        // What panics is caught with the probe.
         let Ok((index, probe, found)) = ended else { continue };
         done += 1;
         progress(Progress { done, total, last: probe.name });
@@ -231,9 +237,28 @@ async fn run_probes(
 /// Runs a probe within its time.
 async fn run_probe(mut context: Context, probe: &'static Probe) -> Vec<CheckResult> {
     let within = context.shared.start_within * 2 + context.within() * PATIENCE;
-    let ended = timeout(within, (probe.run)(&mut context)).await;
-    let late = || Err(Stop::NotVerified(format!("it took longer than {} seconds", within.as_secs())));
-    context.finish(ended.unwrap_or_else(|_| late())).await
+    let ended = timeout(within, without_panic((probe.run)(&mut context))).await;
+    let late = || Err(format!("it took longer than {} seconds", within.as_secs()));
+    let ended = ended.unwrap_or_else(|_| late()).unwrap_or_else(|why| {
+        context.spoil_session();
+        Err(Stop::NotVerified(why))
+    });
+    context.finish(ended).await
+}
+
+/// Runs a probe; its message where it panics, which is a bug of the probe and none of the server.
+async fn without_panic(mut run: BoxFuture<'_, Result<(), Stop>>) -> Result<Result<(), Stop>, String> {
+    poll_fn(|context| {
+        let polled = catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(context)));
+        polled.map_or_else(|panic| Poll::Ready(Err(panic_text(&*panic))), |polled| polled.map(Ok))
+    })
+    .await
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text =
+        panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(|it| &**it));
+    format!("the probe failed by itself, which is a bug of refmcp: {}", text.unwrap_or("it panicked"))
 }
 
 async fn close_idle(shared: &Arc<Shared>) {
@@ -266,4 +291,46 @@ fn audit_results<'a>(
         });
         kept.into_iter().chain(violations)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use refmcp_client::child::ChildProcess;
+
+    use super::*;
+
+    static PANICS: Probe =
+        Probe::harsh("panics", &[&rule::RPC_05], |_| Box::pin(async { panic!("a bug of number {}", 7) }));
+
+    static LASTS: Probe = Probe::harsh("lasts", &[&rule::RPC_05], |_| Box::pin(std::future::pending()));
+
+    async fn outcome(probe: &'static Probe) -> String {
+        let options = Options { timeout: Duration::from_millis(10), ..Options::default() };
+        let shared = Shared {
+            target: Target::child(ChildProcess::new("there-is-no-such-program")),
+            options,
+            start_within: Duration::from_millis(10),
+            idle: std::collections::HashMap::new().into(),
+            callable: BTreeSet::new(),
+            audited: Vec::new().into(),
+        };
+        let context = Context::new(Arc::new(shared), Revision::LATEST, Arc::default(), probe);
+        let results = run_probe(context, probe).await;
+        let [result] = &results[..] else { panic!("{results:#?}") };
+        assert_eq!((result.rule.id, result.probe), ("RPC-05", probe.name));
+        result.outcome.to_string()
+    }
+
+    #[tokio::test]
+    async fn a_probe_that_panics_verifies_nothing() {
+        let told = "not verified: the probe failed by itself, which is a bug of refmcp: a bug of number 7";
+        assert_eq!(outcome(&PANICS).await, told);
+    }
+
+    #[tokio::test]
+    async fn a_probe_whose_time_is_over_verifies_nothing() {
+        assert_eq!(outcome(&LASTS).await, "not verified: it took longer than 0 seconds");
+    }
 }

@@ -1,7 +1,9 @@
 //! What a server offers: its lists, and which tools may be called.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use refmcp_proto::revision::Revision;
 use serde_json::{Value, json};
 
 use crate::connection::Answer;
@@ -64,12 +66,19 @@ impl Offer {
         }
         Self { capabilities, ..offer }
     }
+}
 
-    /// The names of tools that say of themselves that they only read.
-    pub(crate) fn read_only(&self) -> BTreeSet<String> {
-        let reads = |tool: &&Value| tool.pointer("/annotations/readOnlyHint") == Some(&json!(true));
-        self.tools.items.iter().filter(reads).filter_map(|tool| name(tool)).map(str::to_owned).collect()
-    }
+/// The names of tools that say of themselves that they only read, in some revision, and in none that they might do more.
+pub(crate) fn read_only(offers: &BTreeMap<Revision, Arc<Offer>>) -> BTreeSet<String> {
+    let reads = |tool: &&Value| tool.pointer("/annotations/readOnlyHint") == Some(&json!(true));
+    let names = |tool: &Value| name(tool).map(str::to_owned);
+    let tools = || {
+        let annotated = offers.iter().filter(|(revision, _)| revision.rules().tool_annotations);
+        annotated.flat_map(|(_, offer)| &offer.tools.items)
+    };
+    // Of two tools with one name it is not known which is called.
+    let others: BTreeSet<String> = tools().filter(|tool| !reads(tool)).filter_map(names).collect();
+    tools().filter(reads).filter_map(names).filter(|name| !others.contains(name)).collect()
 }
 
 /// The name of an item.

@@ -15,9 +15,6 @@ use crate::target::Target;
 /// The first id that a session gives to a request by itself. Probes use smaller ones and texts.
 const FIRST_ID: u64 = 1000;
 
-/// How long the end of a session is waited for.
-const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
-
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) connection: Connection,
@@ -334,11 +331,7 @@ impl Session {
     /// Ends the session; nothing of it stays at the server. What an auditor says of all that passed is returned.
     pub(crate) async fn close(self) -> Audited {
         if let (Connection::Http(http), Some(id)) = (&self.connection, &self.id) {
-            let mut request = HttpRequest::new("DELETE", &[("mcp-session-id", id)], "");
-            if self.revision.rules().version_header {
-                request = request.with("mcp-protocol-version", self.revision.as_str());
-            }
-            http.send(&request, &Wants::Body, DELETE_TIMEOUT).await;
+            http.delete(id, self.revision).await;
         }
         self.connection.close().await
     }

@@ -12,7 +12,7 @@ use refmcp_proto::revision::Revision;
 use refmcp_proto::rule;
 use url::Url;
 
-use crate::connection::EventListener;
+use crate::connection::{EventListener, Http, OpenSessions};
 
 /// How long a program may take to exit after it is told to terminate.
 const TERMINATED_WITHIN: Duration = Duration::from_secs(2);
@@ -45,6 +45,7 @@ pub(crate) struct HttpTarget {
     pub(crate) headers: Vec<(String, String)>,
     /// Gets what passes over its connections.
     pub(crate) events: Option<EventListener>,
+    pub(crate) open_sessions: OpenSessions,
 }
 
 impl Target {
@@ -138,6 +139,13 @@ impl Target {
         }
     }
 
+    /// Ends the sessions that were left open.
+    pub(crate) async fn end_sessions(&self) {
+        if let TargetTransport::Http(http) = &self.transport {
+            Http::beside(http).delete_all().await;
+        }
+    }
+
     /// Whether a revision has this transport. WebSocket is of none, and taken for a pipe.
     pub(crate) fn is_of(&self, revision: Revision) -> bool {
         match &self.transport {
@@ -154,7 +162,7 @@ impl HttpTarget {
     fn new(url: &str, settings: HttpSettings, headers: Vec<(String, String)>) -> Result<Self, UrlError> {
         let dialer = Arc::new(Dialer::http1(Address::http(url)?, settings));
         let url = Url::parse(url).map_err(|error| UrlError::NotAUrl(error.to_string()))?;
-        Ok(Self { url, dialer, headers, events: None })
+        Ok(Self { url, dialer, headers, events: None, open_sessions: OpenSessions::default() })
     }
 
     /// The path and the query.

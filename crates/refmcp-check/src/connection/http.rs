@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::answer::{is_request, reply_to};
-use super::{Answer, Audit, MAX_RECEIVED, Wants};
+use super::{Answer, Audit, MAX_RECEIVED, OpenSessions, Wants};
 use crate::session::header_text;
 use crate::target::HttpTarget;
 
@@ -95,7 +95,7 @@ impl HttpRequest {
         self
     }
 
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| &**value)
     }
 }
@@ -110,6 +110,10 @@ impl Http {
     /// A server that single requests are sent to, beside another connection.
     pub(crate) fn beside(target: &HttpTarget) -> Self {
         Self::new(target.clone(), false, Audit::new(target.events.clone()))
+    }
+
+    pub(super) fn open_sessions(&self) -> &OpenSessions {
+        &self.target.open_sessions
     }
 
     pub(super) fn audit(&self) -> &Audit {
@@ -151,6 +155,7 @@ impl Http {
             }
             Err(_) => answer.late = true,
         }
+        self.target.open_sessions.note(request, &answer);
         answer
     }
 
@@ -163,6 +168,8 @@ impl Http {
     ) -> Result<(), String> {
         let (response, _task) = self.request(request).await?;
         self.received_head(stream, &response, answer);
+        // The time of a probe may be over before the body is there.
+        self.target.open_sessions.note(request, answer);
         let kind = answer.header("content-type").unwrap_or_default();
         let is_stream = kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream");
         let is_success = response.status().is_success();

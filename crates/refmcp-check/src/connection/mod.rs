@@ -3,6 +3,7 @@
 
 mod answer;
 mod http;
+mod open_sessions;
 mod pipe;
 mod raw;
 
@@ -22,6 +23,7 @@ use serde_json::Value;
 pub(crate) use answer::{Answer, Wants};
 pub(crate) use http::Http;
 pub use http::HttpRequest;
+pub(crate) use open_sessions::OpenSessions;
 pub(crate) use pipe::Pipe;
 pub use raw::RawConnection;
 

@@ -143,6 +143,13 @@ impl Context {
         self.results.push(CheckResult { rule, probe: self.probe.name, revision: self.revision, outcome });
     }
 
+    /// The session may have responses on their way that no other probe waits for.
+    pub(crate) fn spoil_session(&mut self) {
+        if let Some(session) = &mut self.session {
+            session.is_healthy = false;
+        }
+    }
+
     /// Ends the run. Rules that were not judged, or not to the end, are skipped or not verified.
     pub(crate) async fn finish(mut self, ended: Result<(), Stop>) -> Vec<CheckResult> {
         self.release().await;
@@ -153,10 +160,11 @@ impl Context {
             Err(Stop::NotVerified(why)) => Outcome::NotVerified(why),
         };
         let is_cut_short = matches!(outcome, Outcome::NotVerified(_));
-        for rule in self.probe.rules {
+        let audited = if is_cut_short { self.probe.audited } else { &[] };
+        for rule in self.probe.rules.iter().chain(audited) {
             let mut judged = self.results.iter().filter(|result| result.rule.id == rule.id).peekable();
             let is_open = match is_cut_short {
-                true => judged.all(|result| result.outcome == Outcome::Kept),
+                true => judged.all(|it| matches!(it.outcome, Outcome::Kept | Outcome::NotVerified(_))),
                 false => judged.peek().is_none(),
             };
             if is_open && rule.revisions.contains(self.revision) {

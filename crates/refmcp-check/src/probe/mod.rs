@@ -24,8 +24,10 @@ use crate::target::{Target, TargetTransport};
 /// A probe.
 pub(crate) struct Probe {
     pub(crate) name: &'static str,
-    /// The rules that it judges. One without rules lets the auditor see more.
+    /// The rules that it judges.
     pub(crate) rules: &'static [&'static Rule],
+    /// The rules that the auditor judges by what the probe brings about.
+    pub(crate) audited: &'static [&'static Rule],
     pub(crate) transport: ProbeTransport,
     pub(crate) conduct: Conduct,
     /// In which of the revisions that the server speaks it runs.
@@ -89,17 +91,23 @@ pub(crate) enum Stop {
 impl Probe {
     /// A probe that keeps the rules for clients.
     const fn gentle(name: &'static str, rules: &'static [&'static Rule], run: Run) -> Self {
-        Self { name, rules, transport: ProbeTransport::Any, conduct: Conduct::Gentle, runs: Runs::Each, run }
+        let (transport, conduct) = (ProbeTransport::Any, Conduct::Gentle);
+        Self { name, rules, audited: &[], transport, conduct, runs: Runs::Each, run }
     }
 
     /// A probe that breaks them.
-    const fn harsh(name: &'static str, rules: &'static [&'static Rule], run: Run) -> Self {
+    pub(crate) const fn harsh(name: &'static str, rules: &'static [&'static Rule], run: Run) -> Self {
         Self { conduct: Conduct::Harsh, ..Self::gentle(name, rules, run) }
     }
 
     /// The same over one transport alone.
     const fn over(self, transport: ProbeTransport) -> Self {
         Self { transport, ..self }
+    }
+
+    /// The same, by which the auditor judges these rules.
+    const fn for_auditor(self, audited: &'static [&'static Rule]) -> Self {
+        Self { audited, ..self }
     }
 
     /// The same in the newest revision alone.

@@ -4,6 +4,7 @@ mod altered;
 mod broken_rules;
 mod examples;
 mod formats;
+mod harmless;
 mod not_verified;
 mod own_server;
 mod servers;
