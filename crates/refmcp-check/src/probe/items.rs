@@ -1,24 +1,30 @@
 //! Probes of resources, prompts, completion and the pages of lists.
 
+use std::time::Duration;
+
 use refmcp_proto::rule;
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::{Context, Probe, Stop};
-use crate::offer::name;
+use crate::offer::{List, name};
 
 pub(super) static PROBES: &[Probe] = &[
     Probe::gentle("invalid-cursor", &[&rule::PAGE_03], |cx| Box::pin(invalid_cursor(cx))),
     Probe::gentle("unknown-resource", &[&rule::RES_03, &rule::T_05], |cx| Box::pin(unknown_resource(cx))),
     Probe::gentle("path-out-of-directory", &[&rule::RES_06], |cx| Box::pin(path_out_of_directory(cx))).once(),
-    Probe::gentle("read-resources", &[], |cx| Box::pin(read_resources(cx))),
+    Probe::gentle("read-resources", &[], |cx| Box::pin(read_resources(cx))).for_auditor(&[&rule::RES_02]),
     Probe::gentle("unknown-prompt", &[&rule::PROMPT_02], |cx| Box::pin(unknown_prompt(cx))),
     Probe::gentle("prompt-without-argument", &[&rule::PROMPT_02], |cx| Box::pin(prompt_without_argument(cx))),
-    Probe::gentle("get-prompts", &[], |cx| Box::pin(get_prompts(cx))),
+    Probe::gentle("get-prompts", &[], |cx| Box::pin(get_prompts(cx))).for_auditor(&[&rule::PROMPT_03]),
     Probe::gentle("completion", &[&rule::COMP_04], |cx| Box::pin(completion(cx))),
 ];
 
 /// Items of a list that are read.
-const MAX_READ: usize = 10;
+const MAX_READ: usize = 100;
+
+/// The time for all items of a list.
+const ALL_READS: Duration = Duration::from_secs(12);
 
 fn has(cx: &Context, capability: &str) -> Result<(), Stop> {
     match cx.offer.capabilities.get(capability) {
@@ -105,14 +111,40 @@ async fn path_out_of_directory(cx: &mut Context) -> Result<(), Stop> {
 
 /// Reads resources, for the auditor.
 async fn read_resources(cx: &mut Context) -> Result<(), Stop> {
-    for resource in cx.offer.clone().resources.items.iter().take(MAX_READ) {
-        let session = cx.session().await?;
-        session.request("resources/read", json!({ "uri": resource.get("uri") })).await;
-        if !session.is_healthy {
+    let offer = cx.offer.clone();
+    each_item(cx, &offer.resources, "resources/read", |it| json!({ "uri": it.get("uri") })).await
+}
+
+/// Sends a request for each item of a list. Items that are left out are a reason not to verify.
+async fn each_item(
+    cx: &mut Context,
+    list: &List,
+    method: &str,
+    params: impl Fn(&Value) -> Value,
+) -> Result<(), Stop> {
+    let until = Instant::now() + ALL_READS;
+    let (mut done, all) = (0, list.items.len());
+    for item in list.items.iter().take(MAX_READ) {
+        if Instant::now() > until {
             break;
         }
+        let session = cx.session().await?;
+        let (id, answer) = session.request(method, params(item)).await;
+        if !session.is_healthy {
+            let shown = item.get("uri").or_else(|| item.get("name")).unwrap_or(item);
+            let why = format!("{method} of {shown} is answered with {}", answer.summary(&id));
+            return Err(Stop::NotVerified(why));
+        }
+        done += 1;
     }
-    Ok(())
+    match &list.missing {
+        _ if done < all => Err(Stop::NotVerified(format!(
+            "{method} was tried for {done} of {all} items: for {MAX_READ} at most, and for {} seconds",
+            ALL_READS.as_secs()
+        ))),
+        Some(missing) => Err(Stop::NotVerified(missing.clone())),
+        None => Ok(()),
+    }
 }
 
 /// An unknown prompt is refused.
@@ -147,16 +179,13 @@ async fn prompt_without_argument(cx: &mut Context) -> Result<(), Stop> {
 
 /// Gets prompts, for the auditor.
 async fn get_prompts(cx: &mut Context) -> Result<(), Stop> {
-    for prompt in cx.offer.clone().prompts.items.iter().take(MAX_READ) {
+    let offer = cx.offer.clone();
+    let params = |prompt: &Value| {
         let arguments: Map<String, Value> =
             required(prompt).into_iter().map(|name| (name.to_owned(), json!("x"))).collect();
-        let session = cx.session().await?;
-        session.request("prompts/get", json!({ "name": name(prompt), "arguments": arguments })).await;
-        if !session.is_healthy {
-            break;
-        }
-    }
-    Ok(())
+        json!({ "name": name(prompt), "arguments": arguments })
+    };
+    each_item(cx, &offer.prompts, "prompts/get", params).await
 }
 
 /// A wrong reference is refused; a right one is completed, for the auditor.

@@ -1,11 +1,13 @@
 //! Probes of tools: unknown ones, arguments that do not fit, results that do not match their schemas.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use refmcp_proto::model::JsonObject;
 use refmcp_proto::param_headers::param_headers;
 use refmcp_proto::rule;
 use refmcp_proto::schema::{SchemaError, SchemaValidator};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::{Context, Probe, Stop};
 use crate::arguments::minimal;
@@ -21,7 +23,7 @@ pub(super) static PROBES: &[Probe] = &[
 ];
 
 /// Tools that are called in each revision.
-const MAX_CALLS: usize = 40;
+const MAX_CALLS: usize = 200;
 
 /// The time for the call of a tool: one that takes longer is cancelled.
 const CALL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -81,7 +83,9 @@ async fn missing_argument(cx: &mut Context) -> Result<(), Stop> {
         return Err(cx.offer.tools.without("no tool that may be called has a required argument"));
     };
     let session = cx.session().await?;
-    let Some((id, answer)) = call(session, &tool, &json!({}), CALL_TIMEOUT).await else { return Ok(()) };
+    let Some((id, answer)) = call(session, &tool, &json!({}), CALL_TIMEOUT).await else {
+        return Err(Stop::NotVerified("no header can repeat the arguments of the tool".to_owned()));
+    };
     if answer.late {
         return Err(Stop::NotVerified("the call takes too long".to_owned()));
     }
@@ -106,20 +110,33 @@ fn is_error(result: &Value) -> bool {
 /// Results match the schemas of their tools.
 async fn call_tools(cx: &mut Context) -> Result<(), Stop> {
     let until = Instant::now() + ALL_CALLS;
-    let mut without = Vec::new();
-    for tool in callable(cx)?.iter().take(MAX_CALLS) {
+    let (mut without, mut done) = (Vec::new(), 0);
+    let tools = callable(cx)?;
+    for tool in tools.iter().take(MAX_CALLS) {
         let tool_name = name(tool).unwrap_or_default().to_owned();
         if Instant::now() > until {
             break;
         }
+        done += 1;
         let schema = tool.get("inputSchema").and_then(Value::as_object);
         let Some(arguments) = schema.and_then(minimal) else {
             without.push(tool_name);
             continue;
         };
         let session = cx.session().await?;
-        let Some((id, answer)) = call(session, tool, &arguments, CALL_TIMEOUT).await else { continue };
-        judge_output(cx, tool, &id, &answer);
+        match call(session, tool, &arguments, CALL_TIMEOUT).await {
+            Some((id, answer)) => judge_output(cx, tool, &id, &answer),
+            None => {
+                cx.not_verified(&rule::TOOL_06, &format!("no header can repeat arguments of {tool_name}"))
+            }
+        }
+    }
+    if done < tools.len() {
+        return Err(Stop::NotVerified(format!(
+            "{done} of {} tools were called: {MAX_CALLS} at most, and for {} seconds",
+            tools.len(),
+            ALL_CALLS.as_secs()
+        )));
     }
     if let Some(why) = cx.offer.tools.missing.clone() {
         return Err(Stop::NotVerified(why));
@@ -133,23 +150,39 @@ async fn call_tools(cx: &mut Context) -> Result<(), Stop> {
 /// A result has the structured content that its tool promises.
 fn judge_output(cx: &mut Context, tool: &Value, id: &Value, answer: &Answer) {
     let Some(schema) = tool.get("outputSchema").and_then(Value::as_object) else { return };
+    let tool = name(tool).unwrap_or_default();
+    if answer.result(id).is_none() && (answer.late || answer.ended.is_some()) {
+        let why = format!("a call of {tool} is answered with {}", answer.summary(id));
+        return cx.not_verified(&rule::TOOL_06, &why);
+    }
     let Some(result) = answer.result(id).filter(|result| !is_error(result)) else { return };
     if result.get("resultType").is_some_and(|kind| kind != "complete") {
         return;
     }
-    let Ok(validator) = SchemaValidator::compile(schema) else { return };
-    let tool = name(tool).unwrap_or_default();
-    let violation = match result.get("structuredContent") {
-        None => Some(format!("{tool} has an outputSchema, and its result no structuredContent")),
-        Some(content) => match validator.validate(content) {
-            Err(SchemaError::Invalid(why)) => {
-                Some(format!("structuredContent of {tool} does not match its outputSchema: {why}"))
-            }
-            Err(SchemaError::TooMuchWork(_)) | Ok(()) => None,
-        },
+    let violation = match output_violation(tool, schema, result) {
+        Ok(violation) => violation,
+        Err(why) => return cx.not_verified(&rule::TOOL_06, &why),
     };
     let expected = "return structured content that matches outputSchema";
     cx.check(&rule::TOOL_06, answer, violation.is_none(), || violation.clone().unwrap_or_default(), expected);
+}
+
+/// How a result does not match, or why that cannot be told.
+fn output_violation(tool: &str, schema: &JsonObject, result: &Value) -> Result<Option<String>, String> {
+    let Some(content) = result.get("structuredContent") else {
+        return Ok(Some(format!("{tool} has an outputSchema, and its result no structuredContent")));
+    };
+    let validator = SchemaValidator::compile(schema)
+        .map_err(|error| format!("the outputSchema of {tool} cannot be compiled: {error}"))?;
+    match validator.validate(content) {
+        Ok(()) => Ok(None),
+        Err(SchemaError::Invalid(why)) => {
+            Ok(Some(format!("structuredContent of {tool} does not match its outputSchema: {why}")))
+        }
+        Err(SchemaError::TooMuchWork(why)) => Err(format!(
+            "structuredContent of {tool} is too much work to compare with its outputSchema: {why}"
+        )),
+    }
 }
 
 /// Calls a tool, and cancels the call if it takes too long. `None` where no header can repeat its arguments.

@@ -2,7 +2,7 @@
 
 use refmcp_check::{CheckReport, Checker, Options, Outcome};
 use refmcp_proto::revision::Revision;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::altered::{Asked, Change, Reply};
 use crate::examples::{SESSIONS, STATELESS, error, result};
@@ -95,4 +95,90 @@ async fn a_result_without_a_list_is_no_empty_list() {
     let report = probed(change, SESSIONS, &["unknown-tool"]).await;
     let why = "tools/list is answered with a result without the array tools: {";
     assert_not_verified(&report, "unknown-tool", "TOOL-09", why);
+}
+
+/// The tool of our server with an output schema that is called first.
+const STRUCTURED: &str = "get_weather";
+
+/// The list of tools with another output schema.
+fn with_output_schema(asked: &Asked, reply: &mut Reply, schema: &Value) {
+    if asked.method() == "tools/list" {
+        reply.edit(|message| {
+            for tool in message["result"]["tools"].as_array_mut().into_iter().flatten() {
+                if tool["name"] == STRUCTURED {
+                    tool["outputSchema"] = schema.clone();
+                }
+            }
+        });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_output_schema_that_cannot_be_compiled_judges_nothing() {
+    let change = Change::after(|asked, reply| with_output_schema(asked, reply, &json!({ "type": 5 })));
+    let report = probed(change, SESSIONS, &["call-tools"]).await;
+    let why = format!("the outputSchema of {STRUCTURED} cannot be compiled: ");
+    assert_not_verified(&report, "call-tools", "TOOL-06", &why);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_result_that_is_too_much_work_is_not_verified() {
+    let change = Change::after(|asked, reply| {
+        let child = json!({ "properties": { "c": { "$ref": "#" } } });
+        with_output_schema(asked, reply, &json!({ "allOf": [child, child] }));
+        if asked.method() == "tools/call" && asked.message["params"]["name"] == STRUCTURED {
+            let deep = (0..60).fold(json!({}), |inner, _| json!({ "c": inner }));
+            reply.edit(|message| message["result"]["structuredContent"] = deep);
+        }
+    });
+    let report = probed(change, SESSIONS, &["call-tools"]).await;
+    let why =
+        format!("structuredContent of {STRUCTURED} is too much work to compare with its outputSchema: ");
+    assert_not_verified(&report, "call-tools", "TOOL-06", &why);
+}
+
+/// Many items, each answered at once.
+fn many(asked: &Asked) -> Option<Reply> {
+    let list = |member: &str, item: fn(usize) -> Value| {
+        let items: Vec<Value> = (0..300).map(item).collect();
+        Some(Reply::new(200, &[result(asked, &json!({ member: items }))]))
+    };
+    match asked.method() {
+        "tools/list" => list("tools", |number| {
+            let (schema, hints) = (json!({ "type": "object" }), json!({ "readOnlyHint": true }));
+            json!({ "name": format!("t{number}"), "inputSchema": schema, "annotations": hints })
+        }),
+        "resources/list" => list("resources", |number| json!({ "uri": format!("a:{number}"), "name": "r" })),
+        "prompts/list" => list("prompts", |number| json!({ "name": format!("p{number}") })),
+        "tools/call" => Some(Reply::new(200, &[result(asked, &json!({ "content": [] }))])),
+        "resources/read" => Some(Reply::new(200, &[result(asked, &json!({ "contents": [] }))])),
+        "prompts/get" => Some(Reply::new(200, &[result(asked, &json!({ "messages": [] }))])),
+        _ => None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn items_beyond_a_limit_are_told() {
+    let probes = ["call-tools", "read-resources", "get-prompts"];
+    let report = probed(Change::instead(many), SESSIONS, &probes).await;
+    for (probe, rule, why) in [
+        ("call-tools", "TOOL-06", "200 of 300 tools were called: 200 at most, and for 12 seconds"),
+        ("read-resources", "RES-02", "resources/read was tried for 100 of 300 items: for 100 at most"),
+        ("get-prompts", "PROMPT-03", "prompts/get was tried for 100 of 300 items: for 100 at most"),
+    ] {
+        assert_not_verified(&report, probe, rule, why);
+    }
+}
+
+/// Tools are called, and never answer.
+fn silent(asked: &Asked) -> Option<Reply> {
+    (asked.method() == "tools/call").then(|| Reply::new(200, &[]))
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_take_too_long_in_all_are_broken_off_and_told() {
+    let report = probed(Change::instead(silent), SESSIONS, &["call-tools"]).await;
+    assert_not_verified(&report, "call-tools", "TOOL-06", "7 of ");
+    let late = format!("a call of {STRUCTURED} is answered with no response in time");
+    assert_not_verified(&report, "call-tools", "TOOL-06", &late);
 }
