@@ -185,7 +185,7 @@ impl Conversation {
         for value in batch {
             let request = self.state.answered_by(from, event.stream, value);
             let Some(body) = Body::of(value, request.as_ref()) else { continue };
-            let revision = self.state.revision_of(&body);
+            let revision = self.state.revision_of(&body, event.stream);
             let message =
                 Message { from, at: event.at, stream: event.stream, in_batch, text, value, body, revision };
             for check in &mut self.checks {

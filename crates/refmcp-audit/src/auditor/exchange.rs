@@ -59,6 +59,16 @@ impl Stream {
         header(&self.headers, name)
     }
 
+    /// The revision that the head names.
+    pub(crate) fn named_revision(&self) -> Option<Revision> {
+        self.header("mcp-protocol-version")?.parse().ok()
+    }
+
+    /// The same, where it is one without sessions.
+    pub(super) fn stateless_revision(&self) -> Option<Revision> {
+        self.named_revision().filter(|revision| revision.lifecycle() == Lifecycle::PerRequest)
+    }
+
     /// Whether the response is a stream of events.
     pub(crate) fn is_sse(&self) -> bool {
         self.status == Some(200) && is_content(&self.response_headers, "text/event-stream")

@@ -200,7 +200,7 @@ impl State {
     }
 
     /// The revision that a message is judged by: that of its session, or the one that the request names.
-    pub(super) fn revision_of(&self, body: &Body<'_>) -> Option<Revision> {
+    pub(super) fn revision_of(&self, body: &Body<'_>, stream: Option<u64>) -> Option<Revision> {
         // A revision with sessions is not spoken by `_meta`.
         let named = |params: &Value| {
             let version = params.get("_meta")?.get(keys::PROTOCOL_VERSION)?.as_str()?;
@@ -210,7 +210,8 @@ impl State {
             // It opens a session, whatever was spoken before.
             Body::Request { method: "initialize", params, .. } => named(params).or(self.negotiated),
             Body::Request { params, .. } | Body::Notification { params, .. } => {
-                named(params).or(self.negotiated).or_else(|| self.stateless_revision())
+                let in_header = || self.stream(stream)?.stateless_revision();
+                named(params).or(self.negotiated).or_else(in_header).or_else(|| self.stateless_revision())
             }
             Body::Response { request, .. } => request
                 .and_then(|request| request.revision)

@@ -15,7 +15,7 @@ pub fn markdown(report: &Report) -> String {
     let mut out = format!("# {}\n\n**{}**\n", report.title(), report.summary());
     for file in &report.recordings {
         // Writing to a string cannot fail.
-        let _ = write!(out, "\n- {}: {}", code(&file.name), file.extent());
+        let _ = write!(out, "\n- {}: {}", code(file.title()), file.extent());
     }
     if let Some(checked) = &report.checked {
         let _ = write!(out, "\n- checked: {}", code(&checked.target));

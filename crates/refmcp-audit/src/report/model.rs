@@ -87,7 +87,7 @@ pub enum Conclusion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordingFile {
-    /// The name of the file, or `-` for standard input.
+    /// The name of the file, or `-` for standard input; empty for what was judged while it passed.
     pub name: String,
     /// How many events it has.
     pub events: u64,
@@ -294,6 +294,16 @@ impl Report {
 }
 
 impl RecordingFile {
+    /// Whether there is a file.
+    pub(super) fn is_written(&self) -> bool {
+        !self.name.is_empty()
+    }
+
+    /// Its name for people.
+    pub(super) fn title(&self) -> &str {
+        if self.is_written() { &self.name } else { "what passed" }
+    }
+
     /// How much was recorded.
     pub(super) fn extent(&self) -> String {
         let cut = if self.cut_off { "; its last line is cut off and left out" } else { "" };

@@ -77,11 +77,10 @@ impl Reporter {
         Ok(())
     }
 
-    /// Judges an event as it passes. Events are the lines of one recording, whether or not it is written.
+    /// Judges an event as it passes: the report names the message instead of a line of a recording.
     pub fn observe(&mut self, event: &Event) {
         if self.files.is_empty() {
-            let name = "the recording".to_owned();
-            self.files.push(RecordingFile { name, events: 0, cut_off: false });
+            self.files.push(RecordingFile { name: String::new(), events: 0, cut_off: false });
             self.runs.push(Run { event: 1, line: 1, file: 0, offset: 0 });
         }
         self.events += 1;
@@ -134,9 +133,10 @@ impl Places<'_> {
         let after = self.runs.partition_point(|run| run.event <= evidence.event);
         let run = self.runs.get(after.checked_sub(1)?)?;
         let Evidence { event, at, stream, .. } = *evidence;
+        let file = self.files.get(run.file)?;
         Some(EvidenceReport {
-            file: self.files.get(run.file)?.name.clone(),
-            line: run.line + (event - run.event),
+            file: file.name.clone(),
+            line: if file.is_written() { run.line + (event - run.event) } else { 0 },
             event,
             at,
             connection: evidence.connection.saturating_sub(run.offset),

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::rule::Level;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::verdict::{Role, RuleOutcome, Verdict};
 
@@ -81,9 +83,11 @@ pub struct ExchangeReport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EvidenceReport {
-    /// The recording.
+    /// The recording; empty where it passed without one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub file: String,
-    /// The line of it, from 1.
+    /// The line of it, from 1; 0 where there is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub line: u64,
     /// The number of the event over all recordings, from 1.
     pub event: u64,
@@ -149,12 +153,41 @@ impl RuleReport {
     }
 }
 
+impl EvidenceReport {
+    /// What it is, for people who have no recording to look it up in.
+    fn message(&self) -> String {
+        let Ok(message) = serde_json::from_str::<Value>(&self.text) else {
+            let start = self.text.lines().next().filter(|line| !line.is_empty());
+            return excerpt(start.unwrap_or("an event")).to_string();
+        };
+        let id = message.get("id").map(|id| format!(" with the id {id}")).unwrap_or_default();
+        let what = match message.get("method").and_then(Value::as_str) {
+            Some(method) if id.is_empty() => format!("the notification {method}"),
+            Some(method) => format!("the request {method}{id}"),
+            None if message.get("result").or_else(|| message.get("error")).is_some() => {
+                format!("a response{id}")
+            }
+            None => "a message".to_owned(),
+        };
+        excerpt(&what).to_string()
+    }
+}
+
 impl fmt::Display for EvidenceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}, connection {}", self.file, self.line, self.connection)?;
+        match self.line {
+            0 => f.write_str(&self.message())?,
+            line => write!(f, "{}:{line}", self.file)?,
+        }
+        write!(f, ", connection {}", self.connection)?;
         match self.stream {
             Some(stream) => write!(f, ", HTTP request {stream}"),
             None => Ok(()),
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

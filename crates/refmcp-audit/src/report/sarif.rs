@@ -47,7 +47,7 @@ pub fn sarif(report: &Report) -> serde_json::Result<String> {
                 "rules": rules.iter().map(|rule| descriptor(rule)).collect::<Vec<_>>(),
             } },
             "invocations": [invocation],
-            "artifacts": report.recordings.iter().map(|file| json!({
+            "artifacts": report.recordings.iter().filter(|file| file.is_written()).map(|file| json!({
                 "location": { "uri": uri(&file.name) },
             })).collect::<Vec<_>>(),
             "results": results,
@@ -86,6 +86,10 @@ fn result(
     let message = format!("The {}: {}. Expected: {}.", rule.party, violation.what, violation.expected);
     let parts = violation.exchange.iter().flat_map(ExchangeReport::parts);
     let parts: String = parts.map(|(label, part)| format!("\n\n{label}:\n{}", multi_line(part))).collect();
+    // Without a recording nothing else shows it.
+    let unwritten = violation.evidence.iter().filter(|evidence| evidence.line == 0);
+    let parts =
+        parts + &unwritten.map(|it| format!("\n\nsent:\n{}", multi_line(&it.text))).collect::<String>();
     let revisions = if violation.revisions.is_empty() { &judgement.revisions } else { &violation.revisions };
     let mut result = json!({
         "ruleId": rule.id,
@@ -118,10 +122,13 @@ fn result(
         add("locations", json!([{ "logicalLocations": [place] }]));
     }
     if let Some(evidence) = &violation.evidence {
-        let location = json!({ "physicalLocation": {
-            "artifactLocation": { "uri": uri(&evidence.file) },
-            "region": { "startLine": evidence.line, "snippet": { "text": evidence.text } },
-        } });
+        let location = match evidence.line {
+            0 => json!({ "logicalLocations": [{ "fullyQualifiedName": evidence.to_string() }] }),
+            line => json!({ "physicalLocation": {
+                "artifactLocation": { "uri": uri(&evidence.file) },
+                "region": { "startLine": line, "snippet": { "text": evidence.text } },
+            } }),
+        };
         add("locations", json!([location]));
     }
     result

@@ -40,7 +40,7 @@ const MAX_MESSAGE: usize = 800;
 pub fn text(report: &Report, paint: impl Fn(Tone, &str) -> String) -> String {
     let mut writer = Writer { paint, out: String::new() };
     for file in &report.recordings {
-        writer.line(0, Tone::Faint, &format!("{}: {}", file.name, file.extent()));
+        writer.line(0, Tone::Faint, &format!("{}: {}", file.title(), file.extent()));
     }
     if let Some(checked) = &report.checked {
         writer.line(0, Tone::Faint, &format!("checked: {}", checked.target));

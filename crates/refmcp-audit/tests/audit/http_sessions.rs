@@ -3,9 +3,12 @@
 use refmcp_audit::recording::EventKind;
 use refmcp_audit::verdict::Role;
 use refmcp_proto::rule;
+use serde_json::{Value, json};
 
 use crate::script::{Example, Script};
-use crate::streamable::{ACCEPT, JSON, SESSION, initialize, opening, ping, result, session};
+use crate::streamable::{
+    ACCEPT, JSON, SESSION, initialize, opening, ping, result, session, stateless_request,
+};
 
 const C: &str = "2025-06-18";
 
@@ -59,4 +62,30 @@ pub(crate) fn examples() -> Vec<Example> {
 fn what_was_on_its_way_when_the_session_was_lost_is_not_judged() {
     let judgement = lost().post(4, C, ping(4)).judge();
     assert!(judgement.verdicts.get(&rule::HTTP_22, Role::Client).is_none());
+}
+
+/// A request of a session that a server sees by itself, since it does not name the session.
+fn alone(message: Value, headers: &[(&str, &str)], status: u16) -> Script {
+    let headers = [&[ACCEPT], headers].concat();
+    Script::new("http").http(7, "POST", "/mcp", &headers).client(message).status(status, &[]).ended()
+}
+
+#[test]
+fn a_request_that_a_server_refuses_for_want_of_a_session_is_found() {
+    let version = ("mcp-protocol-version", C);
+    let verdict = |script: Script| script.judge().verdicts.get(&rule::HTTP_19, Role::Client).cloned();
+    let found = verdict(alone(ping(7), &[version], 400)).unwrap();
+    assert_eq!((found.broken, found.kept), (1, 0));
+    assert!(found.violations[0].evidence.text.contains("ping"), "{found:#?}");
+    let get = Script::new("http").http(8, "GET", "/mcp", &[version]).status(400, &[]).ended();
+    assert_eq!(verdict(get).unwrap().broken, 1);
+    for innocent in [
+        alone(initialize(C), &[version], 400),
+        alone(ping(7), &[version], 200),
+        alone(ping(7), &[], 400),
+        alone(ping(7), &[version, SESSION], 400),
+        alone(stateless_request(7, "tools/list", json!({})), &[version], 400),
+    ] {
+        assert!(verdict(innocent).is_none());
+    }
 }

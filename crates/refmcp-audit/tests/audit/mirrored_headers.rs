@@ -120,3 +120,16 @@ fn values_that_are_masked_are_not_compared() {
     call(marked(), 2, &json!({"region": "north"}), &[("mcp-param-region", "***")])
         .keeps(&rule::MHTTP_13, Role::Client);
 }
+
+#[test]
+fn a_header_that_repeats_what_the_body_does_not_have_is_found() {
+    let method = ("mcp-method", "tools/list");
+    for meta in [json!({}), json!({"progressToken": 1})] {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}});
+        let judgement =
+            Script::new("http").http(1, "POST", "/mcp", &[ACCEPT, VERSION, method]).client(message).judge();
+        let mut broken: Vec<&str> = judgement.broken().map(|verdict| verdict.rule.id).collect();
+        broken.sort_unstable();
+        assert_eq!(broken, ["MHTTP-08", "STATE-04"], "{judgement:#?}");
+    }
+}

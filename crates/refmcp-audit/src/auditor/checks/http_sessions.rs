@@ -6,10 +6,10 @@ use refmcp_transport::observer::Side;
 
 use super::values::violation_if;
 use super::{Check, Context};
-use crate::auditor::conversation::header;
+use crate::auditor::conversation::{State, Stream, header};
 use crate::auditor::message::Message;
 use crate::recording::{Event, EventKind, Header};
-use crate::verdict::Role;
+use crate::verdict::{Evidence, Role};
 
 pub(super) static RULES: &[&Rule] =
     &[&rule::HTTP_18, &rule::HTTP_19, &rule::HTTP_21, &rule::HTTP_22, &rule::HTTP_23];
@@ -21,6 +21,8 @@ pub(super) struct HttpSessions {
     late: Vec<Option<u64>>,
     /// The DELETE under way.
     delete: Option<Option<u64>>,
+    /// Requests of a session under way that name none, with what shows it: the head, or the message.
+    nameless: Vec<(Option<u64>, Evidence)>,
 }
 
 /// What is known of the session id.
@@ -45,8 +47,12 @@ const EXPIRED: &str = "the session was not used";
 /// What a client sends within this time after 404, in milliseconds, it may have begun to send before.
 const RACE: u64 = 1000;
 
-/// Requests after the end of a session that are remembered.
+/// Requests under way that are remembered: those after the end of a session, and those that name none.
 const MAX_LATE: usize = 64;
+
+/// How HTTP-19 is broken, and what is expected.
+const NAMELESS: &str = "a request of a session has no Mcp-Session-Id";
+const REPEAT: &str = "send Mcp-Session-Id as the response to initialize has it";
 
 impl Check for HttpSessions {
     fn message(&mut self, message: &Message<'_>, context: &mut Context<'_>) {
@@ -56,6 +62,9 @@ impl Check for HttpSessions {
         };
         if message.from != Role::Client || context.state.transport != "http" {
             return;
+        }
+        if let Some((_, evidence)) = self.nameless.iter_mut().find(|(of, _)| *of == message.stream) {
+            *evidence = context.evidence();
         }
         let names_session = stream.header(SESSION_ID).is_some();
         let opens = matches!(message.request(), Some(("initialize", _)));
@@ -102,6 +111,9 @@ impl HttpSessions {
     /// The head of a request. Those of POST are judged with their message.
     fn asked(&mut self, event: &Event, method: &str, headers: &[Header], context: &mut Context<'_>) {
         let names_session = header(headers, SESSION_ID).is_some();
+        if context.state.side == Side::Server && !names_session && self.nameless.len() < MAX_LATE {
+            self.nameless.push((event.stream, context.evidence()));
+        }
         if matches!(method, "GET" | "DELETE") && self.phase == Phase::Assigned {
             repeats_session(names_session, context.state.negotiated, context);
         }
@@ -131,6 +143,13 @@ impl HttpSessions {
             }
         }
         let Some(stream) = context.state.stream(event.stream) else { return };
+        let nameless = self.nameless.iter().position(|(of, _)| *of == event.stream);
+        if let Some((_, evidence)) = nameless.map(|at| self.nameless.swap_remove(at))
+            && status == 400
+            && lacks_session(stream, context.state)
+        {
+            context.break_earlier(&rule::HTTP_19, Role::Client, (NAMELESS.to_owned(), REPEAT), evidence);
+        }
         let has_sessions = context.state.negotiated.is_some_and(|it| it.lifecycle() == Lifecycle::Handshake);
         if status == 404 && stream.header(SESSION_ID).is_some() && has_sessions {
             self.phase = Phase::Lost { at: event.at };
@@ -145,8 +164,21 @@ impl HttpSessions {
     }
 }
 
+/// Whether a server of ours, whose sessions all have ids, refused a request of a session because it names none. It is a connection
+/// of its own, since nothing tells to which session it belongs.
+fn lacks_session(stream: &Stream, state: &State) -> bool {
+    let is_of_session = |revision: Revision| revision.lifecycle() == Lifecycle::Handshake;
+    // What is no message is refused before the session is looked for.
+    let is_message = stream.method != "POST" || stream.requests + stream.other_messages > 0;
+    state.negotiated.is_none()
+        && stream.named_revision().is_some_and(is_of_session)
+        && stream.revision.is_none_or(is_of_session)
+        && stream.header(SESSION_ID).is_none()
+        && !stream.opens_session
+        && is_message
+}
+
 fn repeats_session(names_session: bool, agreed: Option<Revision>, context: &mut Context<'_>) {
-    let expected = "send Mcp-Session-Id as the response to initialize has it";
-    let violation = violation_if(!names_session, "a request of a session has no Mcp-Session-Id", expected);
+    let violation = violation_if(!names_session, NAMELESS, REPEAT);
     context.judge_in(agreed, &rule::HTTP_19, Role::Client, violation);
 }

@@ -107,10 +107,17 @@ impl MirroredHeaders {
     }
 
     fn requested(&mut self, method: &str, params: &Value, stream: &Stream, context: &mut Context<'_>) {
-        if let Some(version) = params.get("_meta").and_then(|meta| meta.get(VERSION)).and_then(Value::as_str)
-        {
-            let header = ("mcp-protocol-version", stream.header("mcp-protocol-version"));
-            check_equal(&rule::MHTTP_08, header, version, "protocolVersion of _meta", context);
+        let in_header = stream.header("mcp-protocol-version");
+        match params.get("_meta").and_then(|meta| meta.get(VERSION)).and_then(Value::as_str) {
+            Some(version) => {
+                let header = ("mcp-protocol-version", in_header);
+                check_equal(&rule::MHTTP_08, header, version, "protocolVersion of _meta", context);
+            }
+            None if in_header.is_some() => {
+                let what = "mcp-protocol-version repeats a protocolVersion that _meta does not have";
+                context.broken(&rule::MHTTP_08, what, "send the same revision in both");
+            }
+            None => {}
         }
         check_equal(&rule::MHTTP_09, ("mcp-method", stream.header("mcp-method")), method, "method", context);
         let name = name_of(method, params);

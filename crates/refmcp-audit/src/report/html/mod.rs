@@ -83,7 +83,7 @@ fn write_header(report: &Report, out: &mut String) {
         escaped(&report.summary())
     );
     for file in &report.recordings {
-        let _ = writeln!(out, "<li><code>{}</code>: {}</li>", escaped_line(&file.name), file.extent());
+        let _ = writeln!(out, "<li><code>{}</code>: {}</li>", escaped_line(file.title()), file.extent());
     }
     if let Some(checked) = &report.checked {
         let _ = writeln!(out, "<li>checked: <code>{}</code></li>", escaped_line(&checked.target));
