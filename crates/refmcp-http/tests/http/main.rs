@@ -22,6 +22,7 @@ mod ops_listener;
 mod policy;
 mod prometheus_format;
 mod replica_faults;
+mod replica_tasks;
 mod replicas;
 mod replicas_gone;
 mod request_headers;

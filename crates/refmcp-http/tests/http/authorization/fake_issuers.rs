@@ -9,12 +9,12 @@ use refmcp_auth::fetch::{BoxFuture, Fetch, FetchError};
 use refmcp_auth::jose::{Header, Jwk, Jwks, PrivateKey};
 use serde_json::{Value, json};
 
-pub(super) const ISSUER: &str = "https://issuer.example";
+pub(crate) const ISSUER: &str = "https://issuer.example";
 pub(super) const OTHER_ISSUER: &str = "https://other.example/tenant";
 
 /// Two issuers with configurable behaviour.
 #[derive(Debug)]
-pub(super) struct Issuers {
+pub(crate) struct Issuers {
     keys: Mutex<(String, PrivateKey)>,
     other: PrivateKey,
     /// Keys that are published beside the real one.
@@ -59,7 +59,7 @@ impl Issuers {
     }
 
     /// A valid token, except for these claims.
-    pub(super) fn token(&self, resource: &str, changes: Value) -> String {
+    pub(crate) fn token(&self, resource: &str, changes: Value) -> String {
         let keys = self.keys.lock();
         let header = Header { kid: Some(keys.0.clone()), ..Header::of_type("at+jwt") };
         self.sign(header, &Self::claims(resource, changes), &keys.1)

@@ -3,7 +3,7 @@
 mod challenges;
 mod dpop;
 mod extra_routes;
-mod fake_issuers;
+pub(crate) mod fake_issuers;
 mod issuer_keys;
 mod logs;
 mod metadata;

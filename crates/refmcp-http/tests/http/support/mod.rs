@@ -50,9 +50,19 @@ impl Site {
 
     /// One of several replicas.
     pub(crate) async fn replica(backplane: Arc<dyn Backplane>, options: Options) -> Self {
+        Self::replica_of(tools::unaudited(|builder| builder), backplane, |_| options).await
+    }
+
+    /// The same of this server, with options that depend on its address.
+    pub(crate) async fn replica_of(
+        server: (Server, Watch),
+        backplane: Arc<dyn Backplane>,
+        options: impl FnOnce(SocketAddr) -> Options,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let server = tools::unaudited(|builder| builder);
-        Self::serve(listener, server, |builder, _| builder.options(options).backplane(backplane)).await
+        let built =
+            |builder: EndpointBuilder, address| builder.options(options(address)).backplane(backplane);
+        Self::serve(listener, server, built).await
     }
 
     /// One that may hold so many bytes for its clients.
@@ -196,7 +206,8 @@ impl Site {
     pub(crate) async fn stateless(&self, method: &str, params: Value, more: &[(&str, &str)]) -> Reply {
         let body = request(method, with_meta(params));
         let mut headers = vec![("MCP-Protocol-Version", STATELESS), ("Mcp-Method", method)];
-        let name = body["params"]["name"].as_str().or(body["params"]["uri"].as_str());
+        let named = ["name", "uri", "taskId"].map(|member| body["params"][member].as_str());
+        let name = named.into_iter().flatten().next();
         headers.extend(name.map(|name| ("Mcp-Name", name)));
         headers.retain(|(name, _)| !more.iter().any(|(known, _)| known == name));
         headers.extend(more.iter().filter(|(_, value)| !value.is_empty()));
