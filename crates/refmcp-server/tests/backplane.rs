@@ -86,6 +86,7 @@ contract! {
     a_task_expires
     tasks_are_listed_by_owner
     tasks_have_limits
+    a_replica_is_there_while_it_says_so
     changes_are_told_once_each
     a_waiter_learns_of_a_change
     a_key_is_good_once

@@ -1,5 +1,6 @@
 //! Tasks at two endpoints on one backplane: what one of them began can be asked for, answered and cancelled at the other.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use refmcp_http::{Options, ResourceServer};
 use refmcp_server::backplane::MemoryBackplane;
 use refmcp_server::model::TaskSupport;
 use refmcp_server::{Call, CallError, NoArguments, Tool};
-use refmcp_testkit::paused::real_pause;
+use refmcp_testkit::paused::{PausedTime, real_pause};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
@@ -16,6 +17,7 @@ use url::Url;
 
 use crate::authorization::fake_issuers::{ISSUER, Issuers};
 use crate::replicas::{SOON, accept, next_event};
+use crate::support::faulty_backplane::FaultyBackplane;
 use crate::support::http1::Reply;
 use crate::support::{LATEST_SESSION, STATELESS, Site, initialize_params, request, text_of, tools};
 
@@ -23,6 +25,11 @@ const TASKS: &str = "io.modelcontextprotocol/tasks";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const RELATED: &str = "io.modelcontextprotocol/related-task";
 const BOTH: [&str; 2] = [LATEST_SESSION, STATELESS];
+
+/// What an endpoint does with the backplane while it runs a task.
+const UNPLUGGED: [&str; 5] = ["task", "task_call", "task_changed", "update_task", "renew_replica"];
+/// After this time an endpoint that says nothing is taken for gone.
+const GONE: Duration = Duration::from_secs(26);
 
 /// Counts handlers that have ended, whether they were done or dropped.
 struct Ends(Arc<AtomicUsize>);
@@ -36,6 +43,8 @@ impl Drop for Ends {
 /// Two endpoints that want tokens.
 struct Sites {
     sites: [Site; 2],
+    /// What may go wrong between each endpoint and the backplane.
+    faults: [Arc<FaultyBackplane>; 2],
     issuers: Arc<Issuers>,
     /// Lets the handlers of `gate` go on.
     gate: Arc<Semaphore>,
@@ -46,6 +55,7 @@ struct Sites {
 impl Sites {
     async fn open() -> Self {
         let backplane = Arc::new(MemoryBackplane::default());
+        let faults = [(); 2].map(|()| FaultyBackplane::new(backplane.clone()));
         let (issuers, gate) = (Arc::new(Issuers::default()), Arc::new(Semaphore::new(0)));
         let ended = Arc::<AtomicUsize>::default();
         let open = |number: usize| {
@@ -67,20 +77,33 @@ impl Sites {
             let server = tools::unaudited(|builder| {
                 builder.tool(gate.task(TaskSupport::Optional)).tool(interview.task(TaskSupport::Optional))
             });
-            Site::replica_of(server, backplane.clone(), move |address| {
+            Site::replica_of(server, faults[number].clone(), move |address| {
                 let resource = Url::parse(&format!("http://{address}/mcp")).unwrap();
                 let resource_server = ResourceServer::new(resource, ISSUER, fetch);
                 Options { resource_server: Some(resource_server), ..Options::default() }
             })
         };
         let sites = [open(0).await, open(1).await];
-        Self { sites, issuers, gate, ended }
+        Self { sites, faults, issuers, gate, ended }
     }
 
     /// The `Authorization` header of this user at a site.
     fn bearer(&self, number: usize, user: &str) -> String {
         let resource = format!("http://{}/mcp", self.sites[number].address);
         format!("Bearer {}", self.issuers.token(&resource, json!({ "sub": user })))
+    }
+
+    /// Takes the backplane away from the first endpoint, as if its process were gone.
+    fn unplug(&self) {
+        for method in UNPLUGGED {
+            self.faults[0].hold(method);
+        }
+    }
+
+    fn plug_in(&self) {
+        for method in UNPLUGGED {
+            self.faults[0].release(method);
+        }
     }
 
     /// Waits until so many handlers of `gate` have ended.
@@ -100,11 +123,13 @@ struct User<'a> {
     sites: &'a Sites,
     name: &'static str,
     session: Option<String>,
+    /// How many requests it has sent in the session.
+    requests: Cell<u64>,
 }
 
 impl<'a> User<'a> {
     async fn open(sites: &'a Sites, name: &'static str, revision: &str) -> Self {
-        let mut user = Self { sites, name, session: None };
+        let mut user = Self { sites, name, session: None, requests: Cell::new(0) };
         if revision == LATEST_SESSION {
             user.begin_session().await;
         }
@@ -135,7 +160,10 @@ impl<'a> User<'a> {
     /// Sends a request to a site.
     async fn send(&self, number: usize, method: &str, mut params: Value) -> Reply {
         if self.session.is_some() {
-            return self.post(number, &request(method, params)).await;
+            let mut body = request(method, params);
+            self.requests.set(self.requests.get() + 1);
+            body["id"] = json!(self.requests.get());
+            return self.post(number, &body).await;
         }
         let bearer = self.sites.bearer(number, self.name);
         params["_meta"] = json!({ CAPABILITIES: { "elicitation": {}, "extensions": { TASKS: {} } } });
@@ -364,4 +392,108 @@ async fn a_listener_hears_of_a_task_that_runs_elsewhere() {
         }
     }
     assert!(timeout(Duration::from_millis(200), overhears.event()).await.is_err(), "eve hears nothing");
+}
+
+#[tokio::test]
+async fn a_task_whose_endpoint_is_gone_fails() {
+    for revision in BOTH {
+        let sites = Sites::open().await;
+        let ann = User::open(&sites, "ann", revision).await;
+        let id = ann.create(0, "gate").await;
+        ann.until(1, &id, "working").await;
+        let time = PausedTime::start();
+        let (method, params) = match revision {
+            LATEST_SESSION => ("tasks/result", id.clone()),
+            _ => ("subscriptions/listen", json!({ "notifications": { "taskIds": [id["taskId"]] } })),
+        };
+        // A response that has nothing to say yet begins as a stream.
+        let (mut waiting, ()) =
+            tokio::join!(ann.send(1, method, params), time.advance(Duration::from_secs(1)));
+        time.advance(GONE).await;
+        assert_eq!(ann.result(1, "tasks/get", id.clone()).await["status"], "working", "it is there");
+        sites.unplug();
+        for _ in 0..3 {
+            time.advance(GONE / 2).await;
+        }
+        let failed = ann.result(1, "tasks/get", id.clone()).await;
+        assert_eq!(failed["status"], "failed", "{revision}");
+        let why = failed["statusMessage"].as_str().unwrap();
+        assert!(why.contains("has stopped") && why.contains("call again"), "{why}");
+        let told: Vec<Value> = match revision {
+            LATEST_SESSION => vec![waiting.answer().await["error"].take()],
+            _ => {
+                let mut told = Vec::new();
+                while told.last().is_none_or(|last: &Value| last["status"] != "failed") {
+                    told.push(next_event(&mut waiting).await["params"].take());
+                }
+                told
+            }
+        };
+        assert!(told.last().unwrap().to_string().contains("has stopped"), "{told:?}");
+        assert!(told.windows(2).all(|pair| pair[0] != pair[1]), "changes alone are told: {told:?}");
+        // It comes back, and finds that its task is over.
+        sites.plug_in();
+        time.advance(GONE).await;
+        sites.until_ended(1).await;
+        drop(time);
+        assert_eq!(ann.result(0, "tasks/get", id.clone()).await["status"], "failed");
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_waits_for_input_outlives_its_endpoint() {
+    let sites = Sites::open().await;
+    let ann = User::open(&sites, "ann", STATELESS).await;
+    let id = ann.create(0, "interview").await;
+    ann.until(1, &id, "input_required").await;
+    let time = PausedTime::start();
+    sites.unplug();
+    time.advance(GONE).await;
+    assert_eq!(ann.result(1, "tasks/get", id.clone()).await["status"], "input_required");
+    let mut update = id.clone();
+    let yes = json!({ "action": "accept", "content": { "confirm": true } });
+    update["inputResponses"] = json!({ "one": yes, "other": yes });
+    ann.result(1, "tasks/update", update).await;
+    drop(time);
+    assert_eq!(text(&ann.outcome(1, &id).await), "true true at 1");
+}
+
+#[tokio::test]
+async fn an_outcome_is_not_lost_when_the_backplane_fails() {
+    for method in ["update_task", "task", "task_call"] {
+        let sites = Sites::open().await;
+        let ann = User::open(&sites, "ann", STATELESS).await;
+        let id = ann.create(0, "gate").await;
+        ann.until(1, &id, "working").await;
+        let time = PausedTime::start();
+        sites.faults[0].fail(method, 4);
+        sites.gate.add_permits(1);
+        for _ in 0..6 {
+            time.advance(Duration::from_secs(5)).await;
+        }
+        drop(time);
+        let done = ann.result(1, "tasks/get", id.clone()).await;
+        assert_eq!(done["status"], "completed", "{method}: {done}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_begins_when_the_backplane_is_back() {
+    let sites = Sites::open().await;
+    let ann = User::open(&sites, "ann", STATELESS).await;
+    sites.gate.add_permits(1);
+    sites.faults[0].fail("task_call", 2);
+    let id = ann.create(0, "gate").await;
+    assert_eq!(text(&ann.outcome(1, &id).await), "through at 0");
+    // One that cannot be kept is refused, and none runs.
+    for method in ["create_task", "renew_replica"] {
+        let time = PausedTime::start();
+        time.advance(GONE).await;
+        drop(time);
+        sites.faults[0].fail(method, 1);
+        let params = json!({ "name": "gate", "arguments": {} });
+        let refused = ann.send(0, "tools/call", params).await.answer().await;
+        assert!(refused["error"]["message"].as_str().unwrap().contains("try again later"), "{refused}");
+    }
+    assert_eq!(sites.ended.load(Ordering::SeqCst), 1);
 }

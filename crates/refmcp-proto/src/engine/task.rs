@@ -32,6 +32,9 @@ pub struct TaskState {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     message: Option<String>,
     stage: Stage,
+    /// The process that runs its handler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    runner: Option<Arc<str>>,
     /// The keys that requests have had so far.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     shown_keys: BTreeSet<String>,
@@ -88,6 +91,7 @@ impl TaskState {
             poll_interval: millis(times.poll_interval).max(1),
             message: None,
             stage: Stage::Working,
+            runner: None,
             shown_keys: BTreeSet::new(),
         }
     }
@@ -100,6 +104,16 @@ impl TaskState {
     /// The principal that it belongs to, if one was known.
     pub fn owner(&self) -> Option<&str> {
         self.owner.as_deref()
+    }
+
+    /// The process that runs its handler, while one does.
+    pub fn runner(&self) -> Option<&str> {
+        self.runner.as_deref()
+    }
+
+    /// Says that this process runs its handler, unless it waits or is over.
+    pub fn run_at(&mut self, runner: Arc<str>) {
+        self.runner = matches!(self.stage, Stage::Working).then_some(runner);
     }
 
     /// How far it has come.
@@ -184,6 +198,7 @@ impl TaskState {
             return false;
         }
         self.updated = now.as_millis();
+        self.runner = None;
         self.stage = match outcome {
             DetachedOutcome::InputRequired(requests) => {
                 let open = requests.into_iter().map(|(key, request)| self.open(key, request));
@@ -240,7 +255,7 @@ impl TaskState {
         }
         self.updated = now.as_millis();
         self.set_text(Some(why));
-        self.stage = Stage::Cancelled;
+        (self.runner, self.stage) = (None, Stage::Cancelled);
         true
     }
 
@@ -249,7 +264,7 @@ impl TaskState {
         if !self.is_over() {
             self.updated = now.as_millis();
             self.set_text(Some(&error.message));
-            self.stage = Stage::Failed(error);
+            (self.runner, self.stage) = (None, Stage::Failed(error));
         }
     }
 

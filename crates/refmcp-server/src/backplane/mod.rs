@@ -220,6 +220,12 @@ pub trait Backplane: fmt::Debug + Send + Sync {
     /// The tasks of an owner behind this position, in the order in which they were created; at most so many.
     async fn tasks(&self, owner: &str, after: u64, most: usize) -> Result<Vec<TaskEntry>>;
 
+    /// Says that this replica is there, for so long from now.
+    async fn renew_replica(&self, replica: &str, ttl: Duration) -> Result<()>;
+
+    /// Whether a replica is there, by what it has said.
+    async fn is_replica_there(&self, replica: &str) -> Result<bool>;
+
     /// Says that something has changed; gives the topic's new generation.
     ///
     /// All topics share one count, so the generation of a topic rises with each change, by one or by more.

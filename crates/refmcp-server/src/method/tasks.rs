@@ -93,10 +93,8 @@ async fn respond(
     responses: BTreeMap<String, InputOutcome>,
 ) -> Result<(), RpcError> {
     let server = call.server();
-    let changed = TaskStore::of(server)
-        .change_call(id, |state, detached| state.respond(server.now(), detached, responses.clone()))
-        .await;
-    if let Some((Some(true), _)) = changed.map_err(|error| unavailable(&error))? {
+    let changed = TaskStore::of(server).respond(id, responses).await;
+    if changed.map_err(|error| unavailable(&error))? == Some(true) {
         run_again(call.connection_session().clone(), call.dispatch().context.clone(), id.clone());
     }
     Ok(())

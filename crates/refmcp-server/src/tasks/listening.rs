@@ -58,8 +58,11 @@ async fn watch(
     handle: EngineHandle,
 ) {
     let store = TaskStore::of(&server);
+    let mut told = None;
     while let Ok(task) = store.find(&id, principal.as_deref()).await {
-        handle.task_changed(listener.clone(), TaskNotificationParams::of(task.state.task())).await;
+        if told.replace(task.version) != Some(task.version) {
+            handle.task_changed(listener.clone(), TaskNotificationParams::of(task.state.task())).await;
+        }
         if task.state.is_over() || store.changed(&task).await.is_err() {
             return;
         }

@@ -6,11 +6,13 @@
 //! | `start` | decides whether a call becomes a task, and makes it one |
 //! | `store` | reads and changes tasks in the backplane |
 //! | `running` | runs the handler of a task until it needs input, ends or is cancelled |
+//! | `runner` | which process runs the handlers of tasks, and whether it still does |
 //! | `asking` | which `tasks/result` asks the client for what a task needs (2025-11-25) |
 //! | `listening` | notifies `subscriptions/listen` streams of changes |
 
 mod asking;
 mod listening;
+mod runner;
 mod running;
 mod start;
 mod store;
@@ -19,6 +21,7 @@ use std::time::Duration;
 
 pub(crate) use asking::Asking;
 pub(crate) use listening::listen;
+pub(crate) use runner::Runner;
 pub(crate) use running::{RunningTask, related_task, run_again};
 pub use start::undeclare_list;
 pub(crate) use start::{TaskStart, account, can_start, create, decide, declare};

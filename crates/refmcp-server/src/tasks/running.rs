@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use refmcp_proto::engine::{LogMessage, Progress, RequestContext, ServerEngine, TaskState};
+use refmcp_proto::engine::{
+    DetachedCall, DetachedOutcome, LogMessage, Progress, RequestContext, ServerEngine, TaskState,
+};
 use refmcp_proto::jsonrpc::{ProgressToken, RpcError};
 use refmcp_proto::model::{
     JsonObject, LogParams, NotificationMeta, ProgressParams, ServerNotification, keys,
@@ -15,6 +17,7 @@ use refmcp_transport::EngineHandle;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use super::Runner;
 use super::start::short;
 use super::store::{NoRoom, TaskStore};
 use crate::backplane::Unavailable;
@@ -27,6 +30,10 @@ const MESSAGE_INTERVAL: Duration = Duration::from_millis(100);
 
 /// After which time a backplane that failed is tried again.
 const RETRY: Duration = Duration::from_millis(500);
+const MAX_RETRY: Duration = Duration::from_secs(10);
+
+/// What a task is told to have come to whose result finds no room.
+const TOO_LARGE: &str = "the result is larger than what can be kept of tasks";
 
 /// A run of a task's handler, as its call sees it.
 pub(crate) struct RunningTask {
@@ -46,6 +53,7 @@ struct Last {
 
 /// Runs a task from its beginning, or from where its input is complete.
 pub(super) async fn run(session: Arc<Session>, context: Option<RequestContext>, id: Arc<str>) {
+    let _run = session.server().value::<Runner>().run(session.server());
     if let Err(error) = run_once(&session, context, &id).await {
         let error = &error as &dyn std::error::Error;
         tracing::warn!(task = %short(&id), error, "a task has stopped without an outcome");
@@ -64,7 +72,14 @@ async fn run_once(
 ) -> Result<(), Unavailable> {
     let (server, config) = (session.server(), session.server().config());
     let store = TaskStore::of(server);
-    let Some(mut call) = store.call(id).await? else { return Ok(()) };
+    let mut retries = Retries::of(server);
+    let call = loop {
+        match store.call(id).await {
+            Ok(call) => break call,
+            Err(error) => retries.pause(error).await?,
+        }
+    };
+    let Some(mut call) = call else { return Ok(()) };
     let Some(dispatch) = call.dispatch(config, context) else { return Ok(()) };
     let running = Arc::new(RunningTask {
         id: id.clone(),
@@ -84,26 +99,55 @@ async fn run_once(
         }
     };
     let outcome = call.finish(config, outcome);
-    let changed = store
-        .change_call(id, |state, kept| {
+    let mut retries = Retries::of(server);
+    let mut is_too_large = false;
+    let changed = loop {
+        let finish = |state: &mut TaskState, kept: &mut DetachedCall| {
             kept.clone_from(&call);
-            state.finish(server.now(), outcome.clone()).then_some(())
-        })
-        .await;
-    match changed {
-        Ok(Some((Some(()), state))) => running.tell_status(&state).await,
-        Ok(_) => {}
-        Err(error) if error.source().is_some_and(<dyn Error>::is::<NoRoom>) => {
-            let error = RpcError::internal("the result is larger than what can be kept of tasks");
-            let fail = |state: &mut TaskState| {
-                state.fail(server.now(), error.clone());
-                Some(())
+            let outcome = match is_too_large {
+                true => DetachedOutcome::Failed(RpcError::internal(TOO_LARGE)),
+                false => outcome.clone(),
             };
-            store.change(id, fail).await?;
+            state.finish(server.now(), outcome).then_some(())
+        };
+        match store.change_call(id, finish).await {
+            Ok(changed) => break changed,
+            Err(error) if is_no_room(&error) && !is_too_large => is_too_large = true,
+            Err(error) => retries.pause(error).await?,
         }
-        Err(error) => return Err(error),
+    };
+    if let Some((Some(()), state)) = changed {
+        running.tell_status(&state).await;
     }
     Ok(())
+}
+
+/// Repeats what the backplane could not do, until no task is kept any more that it would be for: an outcome that was lost
+/// would leave its requestor waiting.
+struct Retries {
+    deadline: Instant,
+    pause: Duration,
+}
+
+impl Retries {
+    fn of(server: &Server) -> Self {
+        Self { deadline: Instant::now() + server.settings().tasks.max_ttl, pause: RETRY }
+    }
+
+    /// Waits until it can be tried again, if that helps.
+    async fn pause(&mut self, error: Unavailable) -> Result<(), Unavailable> {
+        if Instant::now() >= self.deadline || is_no_room(&error) {
+            return Err(error);
+        }
+        tracing::debug!(error = &error as &dyn std::error::Error, "a change of a task is tried again");
+        sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(MAX_RETRY);
+        Ok(())
+    }
+}
+
+fn is_no_room(error: &Unavailable) -> bool {
+    error.source().is_some_and(<dyn Error>::is::<NoRoom>)
 }
 
 /// Waits until a task is over, or gone.

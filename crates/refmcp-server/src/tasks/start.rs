@@ -18,6 +18,7 @@ use refmcp_proto::revision::Tasks;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::runner::Runner;
 use super::running::run;
 use super::store::{TaskStore, unavailable};
 use crate::backplane::CreateTaskOutcome;
@@ -128,7 +129,9 @@ pub(crate) async fn create(
     let detached = DetachedCall::new(call.dispatch(), once);
     let owner = call.principal().map(Arc::from);
     let times = TaskTimes { ttl: Some(ttl), poll_interval: options.poll_interval };
-    let state = TaskState::new(server.now(), new_id(), owner, &detached, times);
+    let runner = server.value::<Runner>().announce(server).await.map_err(|error| unavailable(&error))?;
+    let mut state = TaskState::new(server.now(), random_text::<ID>(), owner, &detached, times);
+    state.run_at(runner);
     let created = TaskStore::of(server).create(&state, &detached, account(call)).await;
     match created.map_err(|error| unavailable(&error))? {
         CreateTaskOutcome::Created => {}
@@ -151,8 +154,9 @@ pub(super) fn short(id: &str) -> &str {
     id.get(..6).unwrap_or(id)
 }
 
-fn new_id() -> Arc<str> {
-    let mut bytes = [0; ID];
+/// A text of so many random bytes.
+pub(super) fn random_text<const N: usize>() -> Arc<str> {
+    let mut bytes = [0; N];
     OsRng.fill_bytes(&mut bytes);
     URL_SAFE_NO_PAD.encode(bytes).into()
 }

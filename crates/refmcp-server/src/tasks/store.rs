@@ -1,13 +1,17 @@
 //! Tasks in the backplane: found for their principals, and changed by version.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use refmcp_proto::engine::{DetachedCall, TaskState};
+use refmcp_proto::engine::{DetachedCall, InputOutcome, TaskState};
 use refmcp_proto::jsonrpc::{RpcError, excerpt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 
+use super::Runner;
 use crate::backplane::{
     Backplane, CreateTaskOutcome, NewTask, Result, TaskRecord, Unavailable, UpdateTaskOutcome,
 };
@@ -15,6 +19,9 @@ use crate::server::Server;
 
 /// How often a change is tried that others come before.
 const ATTEMPTS: usize = 64;
+
+/// How often it is looked whether the process is still alive that runs a task.
+const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The tasks of a server.
 pub(crate) struct TaskStore<'a> {
@@ -24,7 +31,7 @@ pub(crate) struct TaskStore<'a> {
 /// A task as it was read.
 pub(crate) struct StoredTask {
     pub(crate) state: TaskState,
-    version: u64,
+    pub(super) version: u64,
 }
 
 impl<'a> TaskStore<'a> {
@@ -63,8 +70,33 @@ impl<'a> TaskStore<'a> {
         id: &str,
         principal: Option<&str>,
     ) -> std::result::Result<StoredTask, RpcError> {
-        let found = self.read(id).await.map_err(|error| unavailable(&error))?;
+        let found = match self.read(id).await {
+            Ok(Some(task)) if self.is_elsewhere(&task.state) => self.looked_after(task).await,
+            found => found,
+        };
+        let found = found.map_err(|error| unavailable(&error))?;
         found.filter(|task| task.state.owner() == principal).ok_or_else(|| unknown_task(id))
+    }
+
+    /// Whether another process runs a task.
+    fn is_elsewhere(&self, state: &TaskState) -> bool {
+        state.runner().is_some_and(|runner| !self.server.value::<Runner>().is(runner))
+    }
+
+    /// A task of another process, which fails where that one is gone.
+    async fn looked_after(&self, task: StoredTask) -> Result<Option<StoredTask>> {
+        let Some(runner) = task.state.runner() else { return Ok(Some(task)) };
+        if self.backplane().is_replica_there(runner).await? {
+            return Ok(Some(task));
+        }
+        let error =
+            "the process that ran the task has stopped, and how far it had come is not known; call again";
+        let fail = |state: &mut TaskState| {
+            let is_there = state.runner() == Some(runner);
+            is_there.then(|| state.fail(self.server.now(), RpcError::internal(error)))
+        };
+        self.change(task.state.id(), fail).await?;
+        self.read(task.state.id()).await
     }
 
     /// The call of a task; `None` where it is gone, or over.
@@ -83,13 +115,40 @@ impl<'a> TaskStore<'a> {
         let more = entries.len() > size;
         entries.truncate(size);
         let last = entries.last().filter(|_| more).map(|entry| entry.position);
-        let states = entries.iter().map(|entry| read(&entry.state)).collect::<Result<_>>()?;
+        let mut states = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let task = StoredTask { state: read(&entry.state)?, version: 0 };
+            let found = match self.is_elsewhere(&task.state) {
+                true => self.looked_after(task).await?,
+                false => Some(task),
+            };
+            states.extend(found.map(|task| task.state));
+        }
         Ok((states, last))
     }
 
-    /// Waits until a task is another than it was read.
+    /// Waits until a task is another than it was read, or is worth a look: its process may be gone.
     pub(crate) async fn changed(&self, task: &StoredTask) -> Result<()> {
-        self.backplane().task_changed(task.state.id(), task.version).await
+        let changed = self.backplane().task_changed(task.state.id(), task.version);
+        match self.is_elsewhere(&task.state) {
+            true => timeout(LOOK_INTERVAL, changed).await.unwrap_or(Ok(())),
+            false => changed.await,
+        }
+    }
+
+    /// Gives responses to a task; whether its handler is to run again, in this process. `None` where nothing has changed.
+    pub(crate) async fn respond(
+        &self,
+        id: &str,
+        responses: BTreeMap<String, InputOutcome>,
+    ) -> Result<Option<bool>> {
+        let runner = self.server.value::<Runner>().announce(self.server).await?;
+        let respond = |state: &mut TaskState, call: &mut DetachedCall| {
+            let is_ready = state.respond(self.server.now(), call, responses.clone())?;
+            state.run_at(runner.clone());
+            Some(is_ready)
+        };
+        Ok(self.change_call(id, respond).await?.and_then(|(is_ready, _)| is_ready))
     }
 
     /// Changes the state of a task; `None` from the function leaves it as it is. Gives what the function returned last, and

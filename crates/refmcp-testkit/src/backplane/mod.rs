@@ -111,6 +111,7 @@ pub const CASES: &[Case] = cases! {
     tasks::a_task_expires,
     tasks::tasks_are_listed_by_owner,
     tasks::tasks_have_limits,
+    tasks::a_replica_is_there_while_it_says_so,
     topics::changes_are_told_once_each,
     topics::a_waiter_learns_of_a_change,
     topics::a_key_is_good_once,

@@ -1,4 +1,5 @@
-//! Tasks, which belong to no session: they change by version, are listed by owner, and have limits.
+//! Tasks, which belong to no session: they change by version, are listed by owner, and have limits. The replicas that run
+//! them say that they are there.
 
 use std::time::Duration;
 
@@ -122,4 +123,20 @@ pub(super) async fn tasks_have_limits(fixture: &BackplaneFixture) {
     assert_eq!(update(&replicas, 1, kilobyte(1), None).await, UpdateTaskOutcome::Updated(2));
     let state = NewTask { state: long, ..task("b", "ann", fixture.ticks(1000)) };
     assert_eq!(replicas.one.create_task(state).await.unwrap(), CreateTaskOutcome::Full);
+}
+
+pub(super) async fn a_replica_is_there_while_it_says_so(fixture: &BackplaneFixture) {
+    let replicas = fixture.replicas(BackplaneSettings::default()).await;
+    assert!(!replicas.other.is_replica_there("a").await.unwrap(), "it has never said so");
+    replicas.one.renew_replica("a", fixture.ticks(4)).await.unwrap();
+    for _ in 0..3 {
+        fixture.pass(2).await;
+        assert!(replicas.other.is_replica_there("a").await.unwrap());
+        assert!(!replicas.other.is_replica_there("b").await.unwrap());
+        replicas.one.renew_replica("a", fixture.ticks(4)).await.unwrap();
+    }
+    fixture.pass(5).await;
+    assert!(!replicas.other.is_replica_there("a").await.unwrap());
+    replicas.other.renew_replica("a", fixture.ticks(4)).await.unwrap();
+    assert!(replicas.one.is_replica_there("a").await.unwrap(), "it can come back");
 }

@@ -273,6 +273,16 @@ impl Backplane for FaultyBackplane {
         self.inner.tasks(owner, after, most).await
     }
 
+    async fn renew_replica(&self, replica: &str, ttl: Duration) -> Result<()> {
+        self.pass("renew_replica").await?;
+        self.inner.renew_replica(replica, ttl).await
+    }
+
+    async fn is_replica_there(&self, replica: &str) -> Result<bool> {
+        self.pass("is_replica_there").await?;
+        self.inner.is_replica_there(replica).await
+    }
+
     async fn bump(&self, topic: &str) -> Result<u64> {
         self.pass("bump").await?;
         self.inner.bump(topic).await

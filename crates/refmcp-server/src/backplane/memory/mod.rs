@@ -9,6 +9,7 @@
 
 mod budget;
 mod log;
+mod replicas;
 mod session;
 mod slots;
 mod store;
@@ -37,6 +38,7 @@ use super::{
     SessionId, SessionRecord, StreamEventKind, StreamKey, StreamNumber, TaskEntry, TaskRecord, TopicChanges,
     UpdateOutcome, UpdateTaskOutcome, WriterEpoch, WriterStop,
 };
+use replicas::LiveReplicas;
 use slots::{Added, Slot};
 use store::Sessions;
 use tasks::Tasks;
@@ -51,6 +53,7 @@ pub struct MemoryBackplane {
     settings: Arc<BackplaneSettings>,
     sessions: Sessions,
     tasks: Mutex<Tasks>,
+    replicas: Mutex<LiveReplicas>,
     topics: Mutex<Topics>,
     keys: Mutex<Keys>,
 }
@@ -68,6 +71,7 @@ impl MemoryBackplane {
             sessions: Sessions::new(settings.clone(), memory),
             tasks: Mutex::new(Tasks::new(settings.clone(), memory)),
             settings,
+            replicas: Mutex::default(),
             topics: Mutex::default(),
             keys: Mutex::default(),
         }
@@ -345,6 +349,15 @@ impl Backplane for MemoryBackplane {
 
     async fn tasks(&self, owner: &str, after: u64, most: usize) -> Result<Vec<TaskEntry>> {
         Ok(self.tasks.lock().of_owner(owner, after, most, Instant::now()))
+    }
+
+    async fn renew_replica(&self, replica: &str, ttl: Duration) -> Result<()> {
+        self.replicas.lock().renew(replica, ttl, Instant::now());
+        Ok(())
+    }
+
+    async fn is_replica_there(&self, replica: &str) -> Result<bool> {
+        Ok(self.replicas.lock().is_there(replica, Instant::now()))
     }
 
     async fn bump(&self, topic: &str) -> Result<u64> {
