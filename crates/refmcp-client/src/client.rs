@@ -10,7 +10,7 @@ use refmcp_proto::finding::Finding;
 use refmcp_proto::model::{
     CallToolResult, CompleteResult, CompletionArgument, CompletionRef, DiscoverResult, EmptyResult,
     GetPromptResult, JsonObject, LogLevel, Prompt, ReadResourceResult, RequestParams, Resource,
-    ResourceTemplate, Root, SubscriptionFilter, SubscriptionsListenResult, Tool,
+    ResourceTemplate, Root, SubscriptionFilter, SubscriptionsListenResult, Task, Tool,
 };
 use refmcp_proto::revision::{Lifecycle, Method, NotificationMethod};
 use refmcp_proto::rule;
@@ -23,6 +23,7 @@ use crate::error::Error;
 use crate::host::Event;
 use crate::list::{Listable, Pages};
 use crate::request::Request;
+use crate::tasks::TaskHandle;
 
 /// A client that is connected to a server. Clones share the connection, which ends when the last one is dropped.
 #[derive(Clone)]
@@ -121,7 +122,8 @@ impl Client {
     }
 
     /// Calls a tool; the arguments are any value that serializes to a JSON object. A tool that failed has a result with
-    /// `is_error`; an [`Error`] means that there is no result.
+    /// `is_error`; an [`Error`] means that there is no result. A call that the server makes a task ends with what that comes to;
+    /// to go on meanwhile, see [`Request::as_task`].
     #[doc(alias = "tools/call")]
     pub fn call_tool(&self, name: &str, arguments: impl Serialize) -> Request<CallToolResult> {
         #[derive(Serialize)]
@@ -143,6 +145,21 @@ impl Client {
             }
             Err(why) => Request::invalid(self, Method::CallTool.name(), why),
         }
+    }
+
+    /// A task of the server by its id, such as one that an earlier process has begun; whether it exists is not checked.
+    #[doc(alias = "tasks/get")]
+    pub fn task(&self, id: impl Into<String>) -> TaskHandle<CallToolResult> {
+        TaskHandle::of_id(self, id.into())
+    }
+
+    /// The tasks that the server keeps for this client, all pages (2025-11-25).
+    ///
+    /// # Errors
+    /// As [`list_tools`](Self::list_tools).
+    #[doc(alias = "tasks/list")]
+    pub async fn list_tasks(&self) -> Result<Vec<Task>, Error> {
+        self.pages().all().await
     }
 
     /// Reads a resource.
@@ -237,7 +254,7 @@ impl Client {
         };
         let member = Method::known(method).and_then(|method| method.name_member());
         let name = member.and_then(|member| params.get(member)?.as_str().map(str::to_owned));
-        let request = Request::new(self, method, &params).meta(meta).unchecked();
+        let request = Request::new(self, method, &params).meta(meta).unchecked().task_as_result();
         match name {
             Some(name) => request.named(&name),
             None => request,

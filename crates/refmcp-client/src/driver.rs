@@ -13,7 +13,7 @@ use refmcp_proto::engine::client::{
     ServerFacts, ServerRequest, ServerRequestId, TransportError,
 };
 use refmcp_proto::jsonrpc::RpcError;
-use refmcp_proto::model::{ProgressParams, ServerNotification};
+use refmcp_proto::model::{ProgressParams, ServerNotification, Task};
 use refmcp_proto::time::Timestamp;
 use refmcp_transport::Observed;
 use refmcp_transport::clock::Clock;
@@ -31,7 +31,7 @@ use crate::transport::{MessageSink, Transport};
 /// The outcome of a call.
 pub(crate) type CallOutcome = Result<CallResult, CallError>;
 
-type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;
+pub(crate) type Listener<T> = Arc<dyn Fn(&T) + Send + Sync>;
 
 /// The callbacks of one call; they replace those of the [`Host`].
 #[derive(Clone, Default)]
@@ -39,6 +39,7 @@ pub(crate) struct CallCallbacks {
     pub(crate) progress: Option<Listener<ProgressParams>>,
     pub(crate) notification: Option<Listener<ServerNotification>>,
     pub(crate) request: Option<RequestHandler>,
+    pub(crate) task: Option<Listener<Task>>,
 }
 
 /// Whether the session is open.
@@ -81,6 +82,7 @@ struct WaitingCall {
 enum Deferred {
     ServerRequest(ServerRequest, Option<RequestHandler>),
     Notification(CallCallbacks, Box<ServerNotification>),
+    Task(Listener<Task>, Box<Task>),
     Event(Event),
 }
 
@@ -146,7 +148,7 @@ impl ClientDriver {
         self.clock.now()
     }
 
-    /// Makes a call; dropping the future cancels it.
+    /// Makes a call; dropping the future cancels it. Gives its number, too.
     pub(crate) async fn call(
         self: &Arc<Self>,
         method: Arc<str>,
@@ -154,24 +156,46 @@ impl ClientDriver {
         params: Box<str>,
         options: CallOptions,
         listeners: CallCallbacks,
-    ) -> CallOutcome {
+    ) -> (CallId, CallOutcome) {
         if let Some(ready) = self.transport.get().and_then(|transport| transport.ready()) {
             ready.await;
         }
         let logged = LoggedCall::begin(&method, name.as_ref());
+        let begin = |engine: &mut ClientEngine, now| engine.call(now, method, name, params, options);
+        let (id, outcome) = self.run(listeners, begin).await;
+        if let Some(logged) = logged {
+            logged.end(&outcome);
+        }
+        (id, outcome)
+    }
+
+    /// Follows a task until it ends; dropping the future leaves it alone.
+    pub(crate) async fn follow(
+        self: &Arc<Self>,
+        task: &str,
+        created_by: Option<CallId>,
+        options: CallOptions,
+        listeners: CallCallbacks,
+    ) -> CallOutcome {
+        let begin = |engine: &mut ClientEngine, now| engine.follow_task(now, task, created_by, options);
+        self.run(listeners, begin).await.1
+    }
+
+    async fn run(
+        self: &Arc<Self>,
+        listeners: CallCallbacks,
+        begin: impl FnOnce(&mut ClientEngine, Timestamp) -> CallId,
+    ) -> (CallId, CallOutcome) {
         let (done, ended) = oneshot::channel();
         let id = self.step(|state, now| {
-            let id = state.engine.call(now, method, name, params, options);
+            let id = begin(&mut state.engine, now);
             state.calls.insert(id, WaitingCall { done, listeners });
             id
         });
         let mut pending = PendingCall { driver: self, id, ended };
         // The sender is only dropped with the driver, which `self` holds.
         let outcome = (&mut pending.ended).await.unwrap_or(Err(CallError::Transport(TransportError::Closed)));
-        if let Some(logged) = logged {
-            logged.end(&outcome);
-        }
-        outcome
+        (id, outcome)
     }
 
     /// Sends a notification without parameters.
@@ -264,6 +288,10 @@ impl ClientDriver {
                     None => Deferred::Event(Event::Notification(*notification)),
                 });
             }
+            ClientOutput::Task(call, task) => {
+                let listener = state.calls.get(&call).and_then(|call| call.listeners.task.clone());
+                deferred.extend(listener.map(|listen| Deferred::Task(listen, task)));
+            }
             ClientOutput::Finding(finding) => deferred.push(Deferred::Event(Event::Finding(finding))),
             ClientOutput::Ignored(what) => deferred.push(Deferred::Event(Event::Ignored(what))),
         }
@@ -279,6 +307,7 @@ impl ClientDriver {
                     _ => {}
                 }
             }
+            Deferred::Task(listen, task) => listen(&task),
             Deferred::Event(event) => self.emit(&event),
         }
     }

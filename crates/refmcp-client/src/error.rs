@@ -91,7 +91,7 @@ impl Error {
     /// The JSON-RPC error that the server answered with.
     pub fn rpc(&self) -> Option<&RpcError> {
         match self {
-            Self::Call(CallError::Rpc(error)) => Some(error),
+            Self::Call(CallError::Rpc(error) | CallError::UnknownTask { error, .. }) => Some(error),
             Self::Call(CallError::Transport(TransportError::Refused { error, .. })) => error.as_ref(),
             _ => None,
         }

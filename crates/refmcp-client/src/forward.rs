@@ -31,7 +31,7 @@ impl Client {
             Err(error) => return Request::invalid(self, method, error.to_string()),
         };
         let known = Method::known(method);
-        let request = Request::of_text(self, method, &params).meta(meta).unchecked();
+        let request = Request::of_text(self, method, &params).meta(meta).unchecked().task_as_result();
         let Some(member) = known.as_ref().and_then(Method::name_member) else { return request };
         let Ok(members) = serde_json::from_str::<JsonObject>(&params) else { return request };
         let request = match members.get(member) {

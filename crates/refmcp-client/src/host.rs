@@ -13,7 +13,8 @@ use refmcp_proto::finding::Finding;
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{
     ClientCapabilities, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams,
-    ElicitParams, ElicitResult, ElicitUrlParams, InputRequest, ListRootsResult, Root, ServerNotification,
+    ElicitParams, ElicitResult, ElicitUrlParams, InputRequest, JsonObject, ListRootsResult, Root,
+    ServerNotification, TASKS_EXTENSION,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -51,6 +52,7 @@ pub enum Event {
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Host {
+    takes_no_tasks: bool,
     sampling: Option<Handler<CreateMessageParams, CreateMessageResult>>,
     sampling_with_tools: bool,
     elicitation: Option<Handler<ElicitFormParams, ElicitResult>>,
@@ -128,6 +130,12 @@ impl Host {
         self
     }
 
+    /// Does not let servers make calls of tools tasks (2026-07-28), where they would have the choice.
+    pub fn without_tasks(mut self) -> Self {
+        self.takes_no_tasks = true;
+        self
+    }
+
     /// Handles every request of servers with one function, and declares these capabilities; the other handlers are not
     /// used. For gateways, which pass requests on.
     pub fn requests<F>(
@@ -167,6 +175,10 @@ impl Host {
         }
         if self.roots.is_some() {
             all.roots.get_or_insert_default().list_changed = Some(true);
+        }
+        if !self.takes_no_tasks {
+            let extensions = all.extensions.get_or_insert_default();
+            extensions.insert(TASKS_EXTENSION.to_owned(), Value::Object(JsonObject::new()));
         }
         all
     }

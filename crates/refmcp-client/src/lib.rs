@@ -38,6 +38,7 @@ mod list;
 mod request;
 mod response_cache;
 mod subscriptions;
+mod tasks;
 
 #[cfg(feature = "http")]
 pub mod auth;
@@ -68,3 +69,4 @@ pub use refmcp_proto::revision::{Lifecycle, Revision};
 pub use refmcp_transport::observer;
 pub use request::{Request, RoundOutcome};
 pub use subscriptions::Subscriptions;
+pub use tasks::{StartedCall, TaskCall, TaskHandle, TaskStatuses};

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::fmt;
 
 use refmcp_proto::model::{
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedParams,
-    Prompt, Resource, ResourceTemplate, ServerCapabilities, Tool,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListTasksResult, ListToolsResult,
+    PaginatedParams, Prompt, Resource, ResourceTemplate, ServerCapabilities, Task, Tool,
 };
 use refmcp_proto::revision::Method;
 use serde::de::DeserializeOwned;
@@ -16,7 +16,7 @@ use crate::request::Request;
 
 const MAX_PAGES: usize = 10_000;
 
-/// An item that servers list: tools, resources, templates, prompts.
+/// An item that servers list: tools, resources, templates, prompts, tasks.
 pub trait Listable: Sized + Send + 'static {
     /// The result with one page.
     type Page: DeserializeOwned + Send + 'static;
@@ -65,6 +65,7 @@ listable! {
     Resource: ListResourcesResult, resources, ListResources;
     ResourceTemplate: ListResourceTemplatesResult, resource_templates, ListResourceTemplates;
     Prompt: ListPromptsResult, prompts, ListPrompts;
+    Task: ListTasksResult, tasks, ListTasks;
 }
 
 /// A list that is being read.

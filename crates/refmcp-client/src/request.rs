@@ -6,11 +6,12 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
+use refmcp_proto::engine::CallId;
 use refmcp_proto::engine::client::{CallError, CallOptions, CallResult, InputHandling};
 use refmcp_proto::jsonrpc::{RpcError, code, without_place};
 use refmcp_proto::model::{
     CallToolResult, InputRequest, InputRequiredResult, InputResponses, JsonObject, LogLevel, ProgressParams,
-    ServerNotification, Tool,
+    ServerNotification, Task, TaskSupport, Tool,
 };
 use refmcp_proto::schema::SchemaError;
 use serde::Serialize;
@@ -27,16 +28,16 @@ use crate::transport::BoxFuture;
 /// A request with a result of type `R`. It is sent when it is awaited; dropping the future cancels it.
 #[must_use = "a request is sent when it is awaited"]
 pub struct Request<R> {
-    client: Client,
+    pub(crate) client: Client,
     method: Arc<str>,
-    name: Option<Arc<str>>,
+    pub(crate) name: Option<Arc<str>>,
     /// A JSON object.
     params: Result<Box<str>, Error>,
-    options: CallOptions,
-    listeners: CallCallbacks,
+    pub(crate) options: CallOptions,
+    pub(crate) listeners: CallCallbacks,
     cache_use: CacheUse,
     /// The arguments of a tool call.
-    arguments: Option<JsonObject>,
+    pub(crate) arguments: Option<JsonObject>,
     result: PhantomData<fn() -> R>,
 }
 
@@ -129,6 +130,19 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         self
     }
 
+    /// Calls this with the task that the server makes of the call, each time its status or its message changes. It is called
+    /// where messages are read and must not block.
+    pub fn on_task_status(mut self, listen: impl Fn(&Task) + Send + Sync + 'static) -> Self {
+        self.listeners.task = Some(Arc::new(listen));
+        self
+    }
+
+    /// Gives a task that the server makes of the call as the result that it is.
+    pub(crate) fn task_as_result(mut self) -> Self {
+        self.options.task.is_manual = true;
+        self
+    }
+
     /// Calls this with notifications that belong to this request, as far as the transport tells which do; they are then no
     /// event of the [`Host`](crate::Host). Progress is for [`on_progress`](Self::on_progress).
     pub fn on_notification(mut self, listen: impl Fn(&ServerNotification) + Send + Sync + 'static) -> Self {
@@ -205,8 +219,10 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
     /// As when it is awaited.
     pub async fn send_round(mut self) -> Result<RoundOutcome<R>, Error> {
         self.options.input = InputHandling::Manual;
-        match self.send().await? {
-            CallResult::Complete(text) => self.parse(&text).map(RoundOutcome::Complete),
+        match self.send().await?.1 {
+            CallResult::Complete(text) | CallResult::Task(_, text) => {
+                self.parse(&text).map(RoundOutcome::Complete)
+            }
             CallResult::InputRequired(input) => Ok(RoundOutcome::InputRequired(input)),
         }
     }
@@ -220,22 +236,29 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
                 return self.parse(&text);
             }
         }
-        match self.send().await? {
-            CallResult::Complete(text) => self.parse(&text),
+        match self.send().await?.1 {
+            CallResult::Complete(text) | CallResult::Task(_, text) => self.parse(&text),
             // Only `send_round` leaves input to the caller.
             CallResult::InputRequired(_) => Err(Error::Misuse("the server requires input".to_owned())),
         }
     }
 
-    async fn send(&mut self) -> Result<CallResult, Error> {
+    pub(crate) async fn send(&mut self) -> Result<(CallId, CallResult), Error> {
         let params = self.params.clone()?;
         self.add_param_headers();
-        let mut ended = self.call(&params).await;
+        self.request_required_task();
+        let (mut id, mut ended) = self.call(&params).await;
         if let Err(CallError::Rpc(error)) = &ended
             && error.code == code::HEADER_MISMATCH
             && self.refresh_param_headers().await
         {
-            ended = self.call(&params).await;
+            (id, ended) = self.call(&params).await;
+        }
+        if self.is_refused_without_task(&ended)
+            && self.learn_task_support().await == Some(TaskSupport::Required)
+        {
+            self.request_required_task();
+            (id, ended) = self.call(&params).await;
         }
         let answered = ended?;
         if let CallResult::Complete(text) = &answered
@@ -243,10 +266,10 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         {
             self.client.driver.cache.lock().insert(self.client.driver.now(), &self.method, &params, text);
         }
-        Ok(answered)
+        Ok((id, answered))
     }
 
-    async fn call(&self, params: &str) -> CallOutcome {
+    async fn call(&self, params: &str) -> (CallId, CallOutcome) {
         let (method, name, listeners) = (self.method.clone(), self.name.clone(), self.listeners.clone());
         self.client.driver.call(method, name, params.into(), self.options.clone(), listeners).await
     }
@@ -274,34 +297,44 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         self.options.param_headers != before
     }
 
-    fn parse(&self, text: &str) -> Result<R, Error> {
-        if let Some(name) =
-            self.name.as_deref().filter(|_| self.arguments.is_some() && !self.options.unchecked)
-        {
-            self.check_output(name, text)?;
-        }
-        serde_json::from_str(text).map_err(|error| Error::Unreadable {
-            method: self.method.to_string(),
-            why: without_place(&error),
-        })
+    pub(crate) fn parse(&self, text: &str) -> Result<R, Error> {
+        read_result(&self.client, &self.method, self.checked_tool(), text)
     }
 
-    fn check_output(&self, tool: &str, text: &str) -> Result<(), Error> {
-        let Some(notes) = self.client.driver.cache.lock().tool(tool).filter(|notes| notes.has_output())
-        else {
-            return Ok(());
-        };
-        // A result that cannot be parsed fails where it is read.
-        let Ok(result) = serde_json::from_str::<CallToolResult>(text) else { return Ok(()) };
-        match notes.check_output(result.structured_content.as_ref(), result.is_error == Some(true)) {
-            Ok(()) => Ok(()),
-            Err(SchemaError::Invalid(why)) => Err(Error::Output { tool: tool.to_owned(), why }),
-            // The result may be right, and the application can still use it.
-            Err(SchemaError::TooMuchWork(why)) => {
-                let what = format!("the output schema of {tool}, and its output is not checked: {why}");
-                self.client.driver.emit(&Event::Ignored(what));
-                Ok(())
-            }
+    /// The tool whose output schema the result has to fit.
+    pub(crate) fn checked_tool(&self) -> Option<&str> {
+        self.name.as_deref().filter(|_| self.arguments.is_some() && !self.options.unchecked)
+    }
+}
+
+/// Reads the result of a request; that of a tool has to fit its output schema.
+pub(crate) fn read_result<R: DeserializeOwned>(
+    client: &Client,
+    method: &str,
+    tool: Option<&str>,
+    text: &str,
+) -> Result<R, Error> {
+    if let Some(tool) = tool {
+        check_output(client, tool, text)?;
+    }
+    serde_json::from_str(text)
+        .map_err(|error| Error::Unreadable { method: method.to_owned(), why: without_place(&error) })
+}
+
+fn check_output(client: &Client, tool: &str, text: &str) -> Result<(), Error> {
+    let Some(notes) = client.driver.cache.lock().tool(tool).filter(|notes| notes.has_output()) else {
+        return Ok(());
+    };
+    // A result that cannot be parsed fails where it is read.
+    let Ok(result) = serde_json::from_str::<CallToolResult>(text) else { return Ok(()) };
+    match notes.check_output(result.structured_content.as_ref(), result.is_error == Some(true)) {
+        Ok(()) => Ok(()),
+        Err(SchemaError::Invalid(why)) => Err(Error::Output { tool: tool.to_owned(), why }),
+        // The result may be right, and the application can still use it.
+        Err(SchemaError::TooMuchWork(why)) => {
+            let what = format!("the output schema of {tool}, and its output is not checked: {why}");
+            client.driver.emit(&Event::Ignored(what));
+            Ok(())
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use refmcp_proto::model::{JsonObject, ServerNotification, Tool};
+use refmcp_proto::model::{JsonObject, ServerNotification, TaskSupport, Tool};
 use refmcp_proto::param_headers::{ParamHeader, param_headers};
 use refmcp_proto::revision::Method;
 use refmcp_proto::schema::{SchemaError, SchemaValidator};
@@ -36,6 +36,7 @@ struct CachedResult {
 /// The schemas of a listed tool.
 pub(crate) struct CachedTool {
     mirrored: Vec<ParamHeader>,
+    task_support: Option<TaskSupport>,
     /// The output schema, or why it cannot be used.
     output: Option<Result<SchemaValidator, SchemaError>>,
 }
@@ -109,7 +110,8 @@ impl ResponseCache {
         let mirrored = param_headers(&tool.input_schema)?;
         if self.tools.len() < MAX_TOOLS || self.tools.contains_key(&tool.name) {
             let output = tool.output_schema.as_ref().map(|schema| SchemaValidator::compile(schema));
-            self.tools.insert(tool.name.clone(), Arc::new(CachedTool { mirrored, output }));
+            let task_support = tool.execution.as_ref().and_then(|execution| execution.task_support.clone());
+            self.tools.insert(tool.name.clone(), Arc::new(CachedTool { mirrored, task_support, output }));
         }
         Ok(())
     }
@@ -124,6 +126,11 @@ impl CachedTool {
     pub(crate) fn mirrored(&self, arguments: &JsonObject) -> Vec<(String, String)> {
         let said = |header: &ParamHeader| Some((header.name.clone(), header.value(arguments)?));
         self.mirrored.iter().filter_map(said).collect()
+    }
+
+    /// Whether calls become tasks where the client asks for it (2025-11-25).
+    pub(crate) fn task_support(&self) -> Option<&TaskSupport> {
+        self.task_support.as_ref()
     }
 
     /// True if there is an output schema.

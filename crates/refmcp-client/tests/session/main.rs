@@ -8,3 +8,4 @@ mod observer;
 mod opening;
 mod several;
 mod subscriptions;
+mod tasks;

@@ -69,7 +69,8 @@ async fn extensions_of_the_way_are_told_where_the_revision_has_a_place_for_them(
     let serving = async {
         let asked = script.next().await.unwrap();
         let told = &asked["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
-        assert_eq!(told["extensions"], json!({ "com.example/way": { "a": 1 } }));
+        let extensions = json!({ "com.example/way": { "a": 1 }, "io.modelcontextprotocol/tasks": {} });
+        assert_eq!(told["extensions"], extensions);
         assert!(told["sampling"].is_object(), "what the application can do is told as well: {told}");
         let asked = script.next().await.unwrap();
         assert_eq!(asked["method"], "initialize");

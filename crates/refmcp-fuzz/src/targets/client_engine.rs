@@ -270,7 +270,7 @@ impl<'a> World<'a> {
                 }
                 ClientOutput::Abandon(exchange) => assert!(exchange.0 <= self.last_exchange),
                 ClientOutput::Ignored(what) => assert!(what.len() < 4096, "{} bytes of a text", what.len()),
-                ClientOutput::Notification(..) | ClientOutput::Finding(_) => {}
+                ClientOutput::Notification(..) | ClientOutput::Task(..) | ClientOutput::Finding(_) => {}
             }
         }
         assert!(self.asked.len() <= MAX_SERVER_REQUESTS, "{} open requests", self.asked.len());

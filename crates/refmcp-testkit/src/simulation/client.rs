@@ -219,7 +219,7 @@ impl Simulation {
                 self.record(Event::Reported { client, what });
             }
             ClientOutput::Ignored(what) => self.record(Event::Reported { client, what: what.into() }),
-            ClientOutput::RequestCancelled(_) | ClientOutput::Notification(..) => {}
+            ClientOutput::RequestCancelled(_) | ClientOutput::Notification(..) | ClientOutput::Task(..) => {}
         }
     }
 

@@ -12,6 +12,7 @@ use super::io::{
     CallError, CallResult, ClientMessage, ClientMessageKind, ClientOutput, ServerRequest, ServerRequestId,
 };
 use super::server_requests::PendingRequest;
+use super::tasks::FollowedTask;
 use super::{ClientEngine, encode_request, exchange_of};
 use crate::engine::report::ReportFindings;
 use crate::engine::{CallId, ExchangeId};
@@ -25,12 +26,12 @@ use crate::time::Timestamp;
 /// A request without a response.
 #[derive(Debug)]
 pub(super) struct Call {
-    method: Arc<str>,
+    pub(super) method: Arc<str>,
     name: Option<Arc<str>>,
     params: Box<str>,
-    options: CallOptions,
-    /// The message whose response it waits for; none while it waits for the connection or for the host.
-    exchange: Option<ExchangeId>,
+    pub(super) options: CallOptions,
+    /// The message whose response it waits for; none while it waits for the connection, for the host or for its task.
+    pub(super) exchange: Option<ExchangeId>,
     started: Timestamp,
     idle_by: Timestamp,
     total_by: Timestamp,
@@ -40,6 +41,8 @@ pub(super) struct Call {
     input: Option<CollectedInput>,
     /// Whether it stays open until one side ends it, as `subscriptions/listen` does.
     endless: bool,
+    /// The task that it has become.
+    pub(super) task: Option<Box<FollowedTask>>,
 }
 
 impl Call {
@@ -68,8 +71,28 @@ impl ClientEngine {
         params: Box<str>,
         options: CallOptions,
     ) -> CallId {
-        let number = self.next_exchange();
-        let id = CallId(number.0);
+        let id = self.insert_call(now, method, name, params, options);
+        match &self.phase {
+            Phase::Open(_) => self.send_first(now, id, ExchangeId(id.0)),
+            Phase::Closed(why) => {
+                let why = CallError::NotOpen(why.clone());
+                self.finish(id, Err(why));
+            }
+            Phase::New | Phase::Opening(_) => self.waiting.push(id),
+        }
+        id
+    }
+
+    /// A call that nothing has been sent for.
+    pub(super) fn insert_call(
+        &mut self,
+        now: Timestamp,
+        method: Arc<str>,
+        name: Option<Arc<str>>,
+        params: Box<str>,
+        options: CallOptions,
+    ) -> CallId {
+        let id = CallId(self.next_exchange().0);
         let endless = Method::known(&method) == Some(Method::Listen);
         let (idle_by, total_by) = (now + options.idle, now + options.total);
         let call = Call {
@@ -85,17 +108,10 @@ impl ClientEngine {
             rounds: 0,
             input: None,
             endless,
+            task: None,
         };
         self.calls.insert(id, call);
         self.wake_at(idle_by.min(total_by));
-        match &self.phase {
-            Phase::Open(_) => self.send_first(now, id, number),
-            Phase::Closed(why) => {
-                let why = CallError::NotOpen(why.clone());
-                self.finish(id, Err(why));
-            }
-            Phase::New | Phase::Opening(_) => self.waiting.push(id),
-        }
         id
     }
 
@@ -132,6 +148,7 @@ impl ClientEngine {
     }
 
     fn send_round(&mut self, now: Timestamp, id: CallId, exchange: ExchangeId, revision: Revision) {
+        let takes_tasks = self.makes_tasks();
         let Some(call) = self.calls.get_mut(&id) else { return };
         let rules = revision.rules();
         let input = call.input.take();
@@ -142,6 +159,7 @@ impl ClientEngine {
             options: &call.options,
             responses: input.as_ref().map(|input| &input.responses).filter(|responses| !responses.is_empty()),
             state: input.as_ref().and_then(|input| input.state.as_deref()),
+            task: call.options.task.requested.as_ref().filter(|_| takes_tasks),
         };
         let mut json = Vec::with_capacity(call.params.len() + self.fixed_meta.len() + 96);
         request.encode_request(&mut json, rules, &self.fixed_meta);
@@ -182,9 +200,14 @@ impl ClientEngine {
             self.report_if_ruled(Finding::new(rule, "an answer on the stream of another request", expected));
         }
         self.reopened = false;
+        if self.task_mut(id).is_some() {
+            return self.task_response(now, id, exchange, response.result);
+        }
         match response.result {
             Err(error) => self.finish(id, Err(CallError::Rpc(error))),
             Ok(text) => match self.result_type(&response.members) {
+                ResultType::Complete if self.is_created_task(id, text) => self.task_created(now, id, text),
+                ResultType::Task if self.takes_task(id) => self.task_created(now, id, text),
                 ResultType::Complete => {
                     self.check_tool_result(id, &response.members);
                     self.finish(id, Ok(CallResult::Complete(text.into())));
@@ -321,11 +344,18 @@ impl ClientEngine {
     /// The call that waits for an exchange.
     pub(super) fn call_of(&self, exchange: ExchangeId) -> Option<CallId> {
         let id = self.later_rounds.get(&exchange).copied().unwrap_or(CallId(exchange.0));
-        self.calls.get(&id).filter(|call| call.exchange == Some(exchange)).map(|_| id)
+        let has = |call: &&Call| {
+            call.exchange == Some(exchange) || call.task.as_ref().is_some_and(|task| task.has(exchange))
+        };
+        self.calls.get(&id).filter(has).map(|_| id)
     }
 
     fn wake_for(&mut self, id: CallId) {
-        if let Some(at) = self.calls.get(&id).map(|call| call.idle_by.min(call.total_by)) {
+        let due = |call: &Call| match &call.task {
+            Some(task) => task.due().min(call.total_by),
+            None => call.idle_by.min(call.total_by),
+        };
+        if let Some(at) = self.calls.get(&id).map(due) {
             self.wake_at(at);
         }
     }
@@ -334,7 +364,7 @@ impl ClientEngine {
         // An open request of the server is the host's time: it stops the idle timeout, not the total one.
         let asking = !self.server_requests.is_empty();
         let mut next = None;
-        let mut late = Vec::new();
+        let (mut late, mut tasks) = (Vec::new(), Vec::new());
         for (id, call) in &mut self.calls {
             if call.endless && call.exchange.is_some() {
                 continue;
@@ -342,7 +372,15 @@ impl ClientEngine {
             if asking {
                 call.idle_by = call.idle_by.max(now + call.options.idle.min(GRACE_AFTER_INPUT));
             }
-            let due = call.idle_by.min(call.total_by);
+            let due = match &call.task {
+                // Each request about a task has a timeout of its own.
+                Some(task) if task.due() <= now && call.total_by > now => {
+                    tasks.push(*id);
+                    continue;
+                }
+                Some(task) => task.due().min(call.total_by),
+                None => call.idle_by.min(call.total_by),
+            };
             if due <= now {
                 late.push((*id, now - call.started));
             } else {
@@ -356,12 +394,17 @@ impl ClientEngine {
             let after_millis = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
             self.stop(id, "no answer in time", CallError::TimedOut { after_millis });
         }
+        for id in tasks {
+            self.tick_task(now, id);
+            self.wake_for(id);
+        }
     }
 
     /// Ends a call, and cancels the server requests that belong to it.
     pub(super) fn finish(&mut self, id: CallId, outcome: Result<CallResult, CallError>) {
+        self.abandon_task(id);
         let Some(call) = self.calls.remove(&id) else { return };
-        if call.rounds > 0 {
+        if call.rounds > 0 || call.task.is_some() {
             self.later_rounds.retain(|_, of| *of != id);
         }
         if !self.server_requests.is_empty() {
@@ -371,8 +414,11 @@ impl ClientEngine {
         self.outputs.push_back(ClientOutput::Done(id, outcome));
     }
 
-    pub(super) fn fail_calls(&mut self, error: &CallError) {
-        let mut all: Vec<CallId> = self.calls.keys().copied().collect();
+    /// Ends the calls in flight, but not those whose tasks are still followed.
+    pub(super) fn fail_calls(&mut self, error: &CallError, with_tasks: bool) {
+        let ends = |call: &Call| with_tasks || call.task.is_none();
+        let mut all: Vec<CallId> =
+            self.calls.iter().filter(|(_, call)| ends(call)).map(|(id, _)| *id).collect();
         all.retain(|id| !self.waiting.contains(id));
         all.sort_unstable();
         for id in all {

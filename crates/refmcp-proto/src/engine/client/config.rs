@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::jsonrpc::Limits;
-use crate::model::{ClientCapabilities, Implementation, JsonObject, LogLevel};
+use crate::model::{ClientCapabilities, Implementation, JsonObject, LogLevel, TaskMetadata};
 use crate::revision::{Lifecycle, Revision};
 
 /// Which revisions a client allows.
@@ -138,6 +138,8 @@ pub struct CallOptions {
     pub log_level: Option<LogLevel>,
     /// What happens when the server requires input.
     pub input: InputHandling,
+    /// What becomes of a call that the server can make a task.
+    pub task: TaskHandling,
     /// Further members of `_meta`.
     pub meta: JsonObject,
     /// Parameters mirrored in `Mcp-Param-*` headers: the name without the prefix, and the value.
@@ -154,11 +156,21 @@ impl Default for CallOptions {
             progress: false,
             log_level: None,
             input: InputHandling::Automatic,
+            task: TaskHandling::default(),
             meta: JsonObject::new(),
             param_headers: Vec::new(),
             unchecked: false,
         }
     }
+}
+
+/// What becomes of a call that the server can make a task.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TaskHandling {
+    /// Asks for a task (2025-11-25), where the server makes calls of tools tasks.
+    pub requested: Option<TaskMetadata>,
+    /// The caller gets the task. Otherwise it is followed until it ends, and the call ends with its outcome.
+    pub is_manual: bool,
 }
 
 /// What happens to a result that requires input.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::config::{CallOptions, ClientConfig};
-use crate::model::{JsonObject, keys};
+use crate::model::{JsonObject, TaskMetadata, keys};
 use crate::revision::{Lifecycle, LogScope, Rules};
 
 /// What every request has in `_meta`: members of an object, without its braces.
@@ -32,6 +32,8 @@ pub(super) struct RequestDraft<'a> {
     /// The input responses for the last round, and its `requestState`.
     pub(super) responses: Option<&'a BTreeMap<String, Value>>,
     pub(super) state: Option<&'a str>,
+    /// Asks for a task.
+    pub(super) task: Option<&'a TaskMetadata>,
 }
 
 impl RequestDraft<'_> {
@@ -53,6 +55,10 @@ impl RequestDraft<'_> {
             json(members.next(), REQUEST_STATE);
             members.out.push(b':');
             json(members.out, state);
+        }
+        if let Some(task) = self.task {
+            members.next().extend_from_slice(b"\"task\":");
+            json(members.out, task);
         }
         members.add(inner(self.params).as_bytes());
         out.extend_from_slice(b"}}");
@@ -167,6 +173,7 @@ mod tests {
             options,
             responses: responses.as_ref(),
             state,
+            task: None,
         };
         let mut out = Vec::new();
         request.encode_request(&mut out, revision.rules(), &fixed_meta(&config, revision.rules()));

@@ -50,7 +50,8 @@ impl ClientEngine {
     pub(super) fn session_lost(&mut self, now: Timestamp) {
         let Phase::Open(server) = &self.phase else { return };
         let revision = server.revision;
-        self.fail_calls(&CallError::Transport(TransportError::SessionLost));
+        self.fail_calls(&CallError::Transport(TransportError::SessionLost), false);
+        self.suspend_tasks(now);
         self.cancel_all_requests();
         if std::mem::replace(&mut self.reopened, true) {
             return self.give_up(OpenError::Transport(TransportError::SessionLost));
@@ -96,6 +97,7 @@ impl ClientEngine {
             options: &super::CallOptions::default(),
             responses: None,
             state: None,
+            task: None,
         };
         request.encode_request(&mut json, rules, &encode_request::fixed_meta(&self.config, rules));
         (json, Some(rules))
@@ -238,7 +240,8 @@ impl ClientEngine {
             why => CallError::NotOpen(why.clone()),
         };
         self.waiting.clear();
-        self.fail_calls(&error);
+        self.leave_tasks();
+        self.fail_calls(&error, true);
         self.cancel_all_requests();
         self.phase = Phase::Closed(why.clone());
         self.outputs.push_back(ClientOutput::Closed(why));

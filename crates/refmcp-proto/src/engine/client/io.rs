@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use crate::engine::{CallId, ExchangeId};
 use crate::finding::Finding;
-use crate::jsonrpc::RpcError;
+use crate::jsonrpc::{RpcError, excerpt};
 use crate::model::{
-    Implementation, InputRequest, InputRequiredResult, ServerCapabilities, ServerNotification,
+    Implementation, InputRequest, InputRequiredResult, ServerCapabilities, ServerNotification, Task,
 };
-use crate::revision::{Revision, Rules};
+use crate::revision::{Revision, Rules, Tasks};
 
 /// A request of the server, or one of the input requests of its result, that the host has to answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +31,8 @@ pub enum ClientOutput {
     Request(ServerRequest),
     /// The server no longer needs the response to a request.
     RequestCancelled(ServerRequestId),
+    /// The task that a call has become, or that is followed, has another status or message.
+    Task(CallId, Box<Task>),
     /// A notification, with the call that it belongs to, if any.
     Notification(Option<CallId>, Box<ServerNotification>),
     /// The server broke a rule that it had not broken before.
@@ -98,6 +100,9 @@ pub enum CallResult {
     Complete(Box<str>),
     /// The server requires input, and [`InputHandling::Manual`](super::InputHandling::Manual) leaves it to the caller.
     InputRequired(Box<InputRequiredResult>),
+    /// The server has made the call a task, and [`TaskHandling`](super::TaskHandling) leaves it to the caller; with the text
+    /// of the result.
+    Task(Box<Task>, Box<str>),
 }
 
 /// The server of an open connection.
@@ -121,6 +126,13 @@ impl ServerFacts {
     /// The rules of the negotiated revision.
     pub fn rules(&self) -> &'static Rules {
         self.revision.rules()
+    }
+
+    /// Whether calls of tools become tasks where the client asks for it (2025-11-25).
+    pub fn makes_tasks(&self) -> bool {
+        let tasks = self.capabilities.tasks.as_ref().and_then(|tasks| tasks.requests.as_ref());
+        let tools = tasks.and_then(|requests| requests.tools.as_ref());
+        self.rules().tasks == Tasks::Experimental && tools.is_some_and(|tools| tools.call.is_some())
     }
 }
 
@@ -152,6 +164,26 @@ pub enum CallError {
     /// The host refused the input that the server required.
     #[error("what the server asked for was refused: {0}")]
     Refused(RpcError),
+    /// The server does not know a task, or does not keep it any longer.
+    #[error("the server knows no task {} (any more): {error}", excerpt(.task))]
+    UnknownTask {
+        /// Its id.
+        task: String,
+        /// What the server said.
+        error: RpcError,
+    },
+    /// A task did not end as long as the server keeps it.
+    #[error("the task {} did not end in the time for which the server keeps it", excerpt(.task))]
+    TaskExpired {
+        /// Its id.
+        task: String,
+    },
+    /// A task was cancelled, and has no result.
+    #[error("the task was cancelled{}", .message.as_deref().map_or_else(String::new, |why| format!(": {}", excerpt(why))))]
+    TaskCancelled {
+        /// What the server says of it.
+        message: Option<String>,
+    },
     /// The negotiated revision has no such method.
     #[error("{method} does not exist in revision {revision}")]
     NotInRevision {

@@ -7,6 +7,7 @@
 //! | `negotiation` | which revision is tried, and what follows from the response: pure functions |
 //! | `handshake` | opening a connection |
 //! | `calls` | requests in flight, their deadlines and input rounds |
+//! | `tasks` | calls that have become tasks |
 //! | `server_requests` | requests of the server to the host |
 //! | `notifications` | notifications of the server |
 //! | `ignored_input` | input of a pipe that is no message |
@@ -21,6 +22,7 @@ mod io;
 mod negotiation;
 mod notifications;
 mod server_requests;
+mod tasks;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -43,7 +45,8 @@ use crate::time::Timestamp;
 
 pub use super::ExchangeId;
 pub use config::{
-    CallOptions, ClientConfig, InputHandling, TransportKind, UnknownVersionPolicy, VersionPolicy,
+    CallOptions, ClientConfig, InputHandling, TaskHandling, TransportKind, UnknownVersionPolicy,
+    VersionPolicy,
 };
 pub use io::{
     CallError, CallResult, ClientMessage, ClientMessageKind, ClientOutput, OpenError, ServerFacts,
@@ -211,6 +214,9 @@ impl ClientEngine {
                 }
                 why => CallError::Transport(why),
             };
+            if self.task_mut(call).is_some() {
+                return self.task_failed(now, call, exchange, error);
+            }
             self.finish(call, Err(error));
         }
     }

@@ -55,6 +55,14 @@ impl ClientEngine {
                 self.restart_idle_timeout(now, call);
                 Some(call)
             }
+            ServerNotification::Task(params) | ServerNotification::TaskStatus(params) => {
+                self.check_sender(notification.method(), params.meta.is_some());
+                let call = self.call_of_task(&params.task_id);
+                if let Some(call) = call {
+                    self.task_notified(now, call, (**params).clone().into_task());
+                }
+                call
+            }
             other => {
                 let subscription = other.meta().and_then(|meta| meta.subscription_id.as_ref());
                 self.check_sender(other.method(), subscription.is_some());

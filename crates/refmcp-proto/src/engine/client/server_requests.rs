@@ -1,5 +1,6 @@
 //! Requests of the server to the host: by messages of its own, or by results that require input.
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::config::TransportKind;
@@ -10,8 +11,8 @@ use crate::engine::{CallId, ExchangeId};
 use crate::finding::Finding;
 use crate::jsonrpc::encode::{self, ResponseId};
 use crate::jsonrpc::{Request, RequestId, RpcError, excerpt};
-use crate::model::{ElicitParams, InputRequest, JsonObject};
-use crate::revision::ServerMethod;
+use crate::model::{ElicitParams, InputRequest, JsonObject, RelatedTask, keys};
+use crate::revision::{ServerMethod, Tasks};
 use crate::rule;
 use crate::time::Timestamp;
 
@@ -23,8 +24,10 @@ const NO_REQUESTS: &str = "a server makes no requests in this revision";
 pub(super) enum PendingRequest {
     /// A call whose result requires input.
     Input(CallId),
-    /// A request of the server, made while this call was running.
-    Server(RequestId, Option<CallId>),
+    /// A request of the server, made while this call was running, and for this task.
+    Server(RequestId, Option<CallId>, Option<RelatedTask>),
+    /// The task of a call requires input.
+    Task(CallId),
 }
 
 impl ClientEngine {
@@ -32,7 +35,9 @@ impl ClientEngine {
     pub fn respond(&mut self, now: Timestamp, number: ServerRequestId, response: Result<Value, RpcError>) {
         match self.server_requests.remove(&number) {
             Some(PendingRequest::Input(call)) => self.input_response(now, call, number, response),
-            Some(PendingRequest::Server(id, call)) => {
+            Some(PendingRequest::Task(call)) => self.task_input(now, call, number, response),
+            Some(PendingRequest::Server(id, call, related)) => {
+                let response = response.map(|response| with_related_task(response, related));
                 self.send_response(&id, response.as_ref());
                 if let Some(call) = call {
                     self.restart_idle_timeout(now, call);
@@ -53,7 +58,9 @@ impl ClientEngine {
             let what = format!("it sends our own messages back, such as {}", request.method);
             return self.give_up(OpenError::Protocol(what));
         }
-        let call = from.and_then(|from| self.call_of(from));
+        let related = self.related_task(request);
+        let by_task = related.as_ref().and_then(|related| self.call_of_task(&related.task_id));
+        let call = by_task.or_else(|| from.and_then(|from| self.call_of(from)));
         if let Some(call) = call {
             self.restart_idle_timeout(now, call);
         }
@@ -61,7 +68,8 @@ impl ClientEngine {
             Ok(None) => return self.send_response(&request.id, Ok(&Value::Object(JsonObject::new()))),
             Ok(Some(input)) => {
                 let number = self.next_server_request();
-                self.server_requests.insert(number, PendingRequest::Server(request.id.clone(), call));
+                self.server_requests
+                    .insert(number, PendingRequest::Server(request.id.clone(), call, related));
                 return self.outputs.push_back(ClientOutput::Request(ServerRequest {
                     id: number,
                     call,
@@ -89,7 +97,7 @@ impl ClientEngine {
             RpcError::invalid_params(why)
         })?;
         let open =
-            |pending: &PendingRequest| matches!(pending, PendingRequest::Server(id, _) if *id == request.id);
+            |pending: &PendingRequest| matches!(pending, PendingRequest::Server(id, ..) if *id == request.id);
         if self.server_requests.values().any(open) {
             let what = format!("a request with the id {} of another", excerpt(&request.id.to_string()));
             self.report(&rule::RPC_03, what, "use each id once");
@@ -109,6 +117,17 @@ impl ClientEngine {
         Ok(Some(input))
     }
 
+    /// The task that a request belongs to (2025-11-25).
+    fn related_task(&self, request: &Request<'_>) -> Option<RelatedTask> {
+        #[derive(Deserialize)]
+        struct Related {
+            #[serde(rename = "io.modelcontextprotocol/related-task")]
+            task: Option<RelatedTask>,
+        }
+        let text = request.params.meta.text.filter(|_| self.kind_of_tasks() == Tasks::Experimental)?;
+        serde_json::from_str::<Related>(text).ok()?.task
+    }
+
     /// Whether the client has declared the capability for this request.
     pub(super) fn supports(&self, request: &InputRequest) -> bool {
         let able = &self.config.capabilities;
@@ -126,7 +145,7 @@ impl ClientEngine {
     /// The server has cancelled a request of its own.
     pub(super) fn cancel_server_request(&mut self, id: &RequestId) -> bool {
         let found = self.server_requests.iter().find_map(|(number, pending)| match pending {
-            PendingRequest::Server(input, _) if input == id => Some(*number),
+            PendingRequest::Server(input, ..) if input == id => Some(*number),
             _ => None,
         });
         if let Some(number) = found {
@@ -138,8 +157,8 @@ impl ClientEngine {
 
     pub(super) fn cancel_requests_of(&mut self, call: CallId) {
         let of_call = |pending: &PendingRequest| match pending {
-            PendingRequest::Input(of) => *of == call,
-            PendingRequest::Server(_, of) => *of == Some(call),
+            PendingRequest::Input(of) | PendingRequest::Task(of) => *of == call,
+            PendingRequest::Server(_, of, _) => *of == Some(call),
         };
         let gone: Vec<ServerRequestId> =
             self.server_requests.iter().filter(|(_, pending)| of_call(pending)).map(|(id, _)| *id).collect();
@@ -159,7 +178,7 @@ impl ClientEngine {
     pub(super) fn refuse_early_requests(&mut self) {
         for (number, pending) in std::mem::take(&mut self.server_requests) {
             self.outputs.push_back(ClientOutput::RequestCancelled(number));
-            if let PendingRequest::Server(id, _) = pending {
+            if let PendingRequest::Server(id, ..) = pending {
                 self.send_response(&id, Err(&RpcError::invalid_request(NO_REQUESTS)));
             }
         }
@@ -191,4 +210,15 @@ impl ClientEngine {
             self.outputs.push_back(ClientOutput::Send(ClientMessage { exchange, kind, json, rules }));
         }
     }
+}
+
+/// A response that says which task it belongs to, as the request did.
+fn with_related_task(mut response: Value, related: Option<RelatedTask>) -> Value {
+    if let (Some(related), Value::Object(members)) = (related, &mut response) {
+        let meta = members.entry("_meta").or_insert_with(|| Value::Object(JsonObject::new()));
+        if let Value::Object(meta) = meta {
+            meta.insert(keys::RELATED_TASK.to_owned(), serde_json::json!({ "taskId": related.task_id }));
+        }
+    }
+    response
 }

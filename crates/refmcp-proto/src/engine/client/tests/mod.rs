@@ -4,6 +4,7 @@ mod calls;
 mod ignored_input;
 mod negotiation;
 mod server_requests;
+mod tasks;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +33,7 @@ enum Seen {
     Asked(u64, String),
     Withdrawn(u64),
     Heard(Option<u64>, String),
+    Task(u64, String),
     Noted(&'static str),
     Ignored(String),
 }
@@ -62,6 +64,7 @@ impl Rig {
                     match outcome {
                         Ok(CallResult::Complete(text)) => Ok(serde_json::from_str(&text).unwrap()),
                         Ok(CallResult::InputRequired(result)) => Ok(serde_json::to_value(result).unwrap()),
+                        Ok(CallResult::Task(task, _)) => Ok(serde_json::to_value(task).unwrap()),
                         Err(error) => Err(error.to_string()),
                     },
                 ),
@@ -70,6 +73,7 @@ impl Rig {
                 ClientOutput::Notification(call, heard) => {
                     Seen::Heard(call.map(|call| call.0), heard.method().to_owned())
                 }
+                ClientOutput::Task(call, task) => Seen::Task(call.0, task.status.as_str().to_owned()),
                 ClientOutput::Finding(finding) => Seen::Noted(finding.rule.id),
                 ClientOutput::Ignored(what) => Seen::Ignored(what),
             });
