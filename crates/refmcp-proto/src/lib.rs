@@ -11,6 +11,7 @@
 //! | [`param_headers`] | tool parameters mirrored in `Mcp-Param-*` headers |
 //! | [`uri_template`] | URI templates, expanded and matched |
 //! | `schema` | validators of JSON Schemas; with the feature of that name |
+//! | `front_matter`, `skill` | YAML front matter, and skills with their digests; with the feature `skills` |
 //! | [`peer`] | the client as a server knows it: revision, capabilities, name |
 //! | [`rule`] | the catalogue of the specification's rules |
 //! | [`finding`] | rules that a peer broke |
@@ -63,6 +64,8 @@ macro_rules! named_enum {
 pub mod engine;
 pub mod finding;
 pub mod frame;
+#[cfg(feature = "skills")]
+pub mod front_matter;
 pub mod http;
 pub mod jsonrpc;
 pub mod model;
@@ -72,5 +75,7 @@ pub mod revision;
 pub mod rule;
 #[cfg(feature = "schema")]
 pub mod schema;
+#[cfg(feature = "skills")]
+pub mod skill;
 pub mod time;
 pub mod uri_template;

@@ -65,7 +65,7 @@ pub use refmcp_proto::jsonrpc::{Limits, RpcError, excerpt};
 pub use refmcp_proto::revision::Revision;
 pub use refmcp_proto::time::Timestamp;
 pub use refmcp_proto::uri_template::{UriTemplate, UriTemplateError};
-pub use refmcp_proto::{finding, model, peer, revision, rule};
+pub use refmcp_proto::{finding, front_matter, model, peer, revision, rule};
 pub use refmcp_transport as transport;
 pub use request_state::StateSealer;
 pub use scopes::INSUFFICIENT_SCOPE;

@@ -8,7 +8,7 @@
 //! | `base` | what every message may carry: `_meta`, parameters, results, notifications, error data |
 //! | `lifecycle` | `initialize`, `server/discover`, implementations, capabilities |
 //! | `content` | content blocks |
-//! | `server` | what a server offers: tools, resources, prompts, completion, logging, subscriptions |
+//! | `server` | what a server offers: tools, resources, prompts, skills, completion, logging, subscriptions |
 //! | `client` | what a server requests from a client: sampling, roots, input of a call |
 //! | `task` | tasks: requests that go on after their first response |
 //! | `elicitation` | requests to the user: parameters, forms with their fields, checks of what was filled in |

@@ -5,8 +5,10 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::{Elicitation, Lifecycle, LogScope, Rules, Tasks, UrlElicitation};
-use crate::model::{ClientCapabilities, ServerCapabilities, TASKS_EXTENSION};
+use crate::model::{ClientCapabilities, SKILLS_EXTENSION, ServerCapabilities, TASKS_EXTENSION};
 
 /// Writes an enum from the rows of its table: a variant, its name on the wire, and what holds for it.
 macro_rules! methods {
@@ -110,9 +112,9 @@ methods! {
         UpdateTask            "tasks/update":             row(EXTENSION_TASKS, OFFERS_TASKS).extension().named_by("taskId");
         GetTaskResult         "tasks/result":             row(EXPERIMENTAL_TASKS, OFFERS_TASKS).extension().requests_input();
         ListTasks             "tasks/list":               row(EXPERIMENTAL_TASKS, LISTS_TASKS).extension().lists();
-        ListSkills            "skills/list":              row(ALWAYS, SKILLS_EXTENSION).extension().lists();
-        GetSkill              "skills/get":               row(ALWAYS, SKILLS_EXTENSION).extension();
-        ReadDirectory         "resources/directory/read": row(ALWAYS, SKILLS_EXTENSION).extension().lists();
+        ListSkills            "skills/list":              row(ALWAYS, OFFERS_SKILLS).extension().lists();
+        GetSkill              "skills/get":               row(ALWAYS, OFFERS_SKILLS).extension();
+        ReadDirectory         "resources/directory/read": row(ALWAYS, READS_DIRECTORIES).extension().lists();
     }
     /// A method that this server has beyond the protocol.
     Custom(Arc<str>): row(ALWAYS, BY_EVERY_SERVER)
@@ -312,8 +314,12 @@ const OFFERS_TASKS: ByServer =
     |capabilities| capabilities.tasks.is_some() || has_extension(capabilities, TASKS_EXTENSION);
 const LISTS_TASKS: ByServer =
     |capabilities| capabilities.tasks.as_ref().is_some_and(|tasks| tasks.list.is_some());
-const SKILLS_EXTENSION: ByServer =
-    |capabilities| has_extension(capabilities, "io.modelcontextprotocol/skills");
+const OFFERS_SKILLS: ByServer = |capabilities| has_extension(capabilities, SKILLS_EXTENSION);
+const READS_DIRECTORIES: ByServer = |capabilities| {
+    let skills = capabilities.extensions.as_ref().and_then(|extensions| extensions.get(SKILLS_EXTENSION));
+    skills.and_then(|settings| settings.get("directoryRead")).and_then(Value::as_bool) == Some(true)
+};
+
 fn has_extension(capabilities: &ServerCapabilities, id: &str) -> bool {
     capabilities.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(id))
 }
@@ -406,6 +412,17 @@ mod tests {
         let declared = serde_json::json!({ "io.modelcontextprotocol/tasks": {} });
         capabilities.extensions = declared.as_object().cloned();
         assert!(Method::GetTask.is_offered(&capabilities) && !Method::GetSkill.is_offered(&capabilities));
+        for (settings, reads) in [
+            (serde_json::json!({}), false),
+            (serde_json::json!({ "directoryRead": false }), false),
+            (serde_json::json!({ "directoryRead": true }), true),
+        ] {
+            capabilities.extensions = Some([(SKILLS_EXTENSION.to_owned(), settings)].into_iter().collect());
+            assert!(
+                Method::ListSkills.is_offered(&capabilities) && Method::GetSkill.is_offered(&capabilities)
+            );
+            assert_eq!(Method::ReadDirectory.is_offered(&capabilities), reads);
+        }
         assert!(!ServerMethod::Elicit.is_declared(&ClientCapabilities::default()));
     }
 }

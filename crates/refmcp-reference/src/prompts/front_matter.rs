@@ -1,10 +1,8 @@
 //! The YAML front matter of a prompt file: title, description and arguments.
 //!
-//! The YAML is read as events, not as a document: every value keeps its line for error messages, every scalar keeps
-//! the text that was written (`default: 1.0` is the text `1.0`), and anchors and aliases are refused instead of
-//! expanded.
+//! Every scalar keeps the text that was written: `default: 1.0` is the text `1.0`.
 
-use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+use refmcp_server::front_matter::{self, Node};
 
 use super::template::{FileFault, is_name};
 
@@ -53,7 +51,7 @@ impl FrontMatter {
             ));
         }
         let mut front_matter = Self::default();
-        let Some(root) = Reader::new(text, first_line).document()? else { return Ok(front_matter) };
+        let Some(root) = front_matter::read(text, first_line, MAX_DEPTH)? else { return Ok(front_matter) };
         for (key, value) in root.into_mapping(&format!("expected `title: …`; {KEYS}"))? {
             match key.text.as_str() {
                 "title" => front_matter.title = value.into_text("title")?,
@@ -112,7 +110,7 @@ fn argument(item: Node) -> Result<Argument, FileFault> {
             "title" => argument.title = value.into_text("title")?,
             "description" => argument.description = value.into_text("description")?,
             "default" => argument.default = value.into_text("default")?,
-            "required" => required = value.into_bool("required")?,
+            "required" => required = into_bool(value, "required")?,
             "values" => {
                 let list = value.into_list("`values` is a list; write it as [one, two]")?;
                 let values = list.into_iter().map(|value| value.into_text("values"));
@@ -149,155 +147,13 @@ fn argument(item: Node) -> Result<Argument, FileFault> {
     Ok(argument)
 }
 
-/// A YAML value, and the line of the file it begins in.
-struct Node {
-    line: usize,
-    value: Value,
-}
-
-enum Value {
-    /// Nothing stands there, or `null`.
-    Null,
-    Text(String),
-    List(Vec<Node>),
-    Mapping(Vec<(Key, Node)>),
-}
-
-struct Key {
-    line: usize,
-    text: String,
-}
-
-impl Node {
-    fn into_mapping(self, otherwise: &str) -> Result<Vec<(Key, Node)>, FileFault> {
-        match self.value {
-            Value::Mapping(members) => Ok(members),
-            _ => Err(FileFault::new(self.line, otherwise)),
-        }
-    }
-
-    fn into_list(self, otherwise: &str) -> Result<Vec<Node>, FileFault> {
-        match self.value {
-            Value::List(items) => Ok(items),
-            Value::Null => Ok(Vec::new()),
-            _ => Err(FileFault::new(self.line, otherwise)),
-        }
-    }
-
-    fn into_text(self, key: &str) -> Result<Option<String>, FileFault> {
-        match self.value {
-            Value::Text(text) => Ok(Some(text)),
-            Value::Null => Ok(None),
-            _ => {
-                Err(FileFault::new(self.line, format!("`{key}` takes text; put what has brackets in quotes")))
-            }
-        }
-    }
-
-    fn into_bool(self, key: &str) -> Result<Option<bool>, FileFault> {
-        let line = self.line;
-        match self.into_text(key)?.as_deref() {
-            None => Ok(None),
-            Some("true") => Ok(Some(true)),
-            Some("false") => Ok(Some(false)),
-            Some(other) => Err(FileFault::new(line, format!("`{key}` is {other:?}; write true or false"))),
-        }
-    }
-}
-
-/// Turns the events of the YAML parser into nodes.
-struct Reader<'a> {
-    events: Parser<'a, saphyr_parser::StrInput<'a>>,
-    /// Lines of the file above the YAML.
-    above: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn new(text: &'a str, first_line: usize) -> Self {
-        Self { events: Parser::new_from_str(text), above: first_line.saturating_sub(1) }
-    }
-
-    /// The one document, unless there is nothing.
-    fn document(mut self) -> Result<Option<Node>, FileFault> {
-        let mut root = None;
-        loop {
-            let (event, line) = self.next()?;
-            match event {
-                Event::StreamEnd => return Ok(root),
-                Event::DocumentStart(_) if root.is_some() => {
-                    return Err(FileFault::new(line, "the front matter ends with `...`; remove that line"));
-                }
-                Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing => {}
-                event => {
-                    root = Some(self.node(event, line, 0)?).filter(|node| !matches!(node.value, Value::Null));
-                }
-            }
-        }
-    }
-
-    fn next(&mut self) -> Result<(Event<'a>, usize), FileFault> {
-        match self.events.next_event() {
-            Some(Ok((event, Span { start, .. }))) => Ok((event, start.line() + self.above)),
-            Some(Err(error)) => {
-                let line = error.marker().line() + self.above;
-                let what = format!(
-                    "this is not valid YAML: {}; put a value with `: `, ` #`, brackets or quotes in double quotes",
-                    error.info()
-                );
-                Err(FileFault::new(line, what))
-            }
-            None => Ok((Event::StreamEnd, self.above)),
-        }
-    }
-
-    fn node(&mut self, event: Event<'a>, line: usize, depth: usize) -> Result<Node, FileFault> {
-        let value = match event {
-            Event::Scalar(text, style, 0, None) => {
-                let plain = style == ScalarStyle::Plain;
-                match &*text {
-                    "" | "~" | "null" if plain => Value::Null,
-                    text => Value::Text(text.to_owned()),
-                }
-            }
-            Event::SequenceStart(..) | Event::MappingStart(..) if depth == MAX_DEPTH => {
-                return Err(FileFault::new(line, format!("this is nested too deeply; {KEYS}")));
-            }
-            Event::SequenceStart(0, None) => {
-                let mut items = Vec::new();
-                loop {
-                    match self.next()? {
-                        (Event::SequenceEnd, _) => break Value::List(items),
-                        (event, line) => items.push(self.node(event, line, depth + 1)?),
-                    }
-                }
-            }
-            Event::MappingStart(0, None) => self.mapping(depth)?,
-            _ => {
-                let what = "anchors (&), aliases (*) and tags (!) are not supported; write the value out, in quotes \
-                            if it begins with such a character";
-                return Err(FileFault::new(line, what));
-            }
-        };
-        Ok(Node { line, value })
-    }
-
-    fn mapping(&mut self, depth: usize) -> Result<Value, FileFault> {
-        let mut members: Vec<(Key, Node)> = Vec::new();
-        loop {
-            let (event, line) = self.next()?;
-            if event == Event::MappingEnd {
-                return Ok(Value::Mapping(members));
-            }
-            let Value::Text(text) = self.node(event, line, depth + 1)?.value else {
-                return Err(FileFault::new(line, "a key is a word, such as `title`"));
-            };
-            if members.iter().any(|(key, _)| key.text == text) {
-                return Err(FileFault::new(line, format!("the key `{text}` is there twice; remove one")));
-            }
-            let (event, value_line) = self.next()?;
-            let value = self.node(event, value_line, depth + 1)?;
-            members.push((Key { line, text }, value));
-        }
+fn into_bool(node: Node, key: &str) -> Result<Option<bool>, FileFault> {
+    let line = node.line;
+    match node.into_text(key)?.as_deref() {
+        None => Ok(None),
+        Some("true") => Ok(Some(true)),
+        Some("false") => Ok(Some(false)),
+        Some(other) => Err(FileFault::new(line, format!("`{key}` is {other:?}; write true or false"))),
     }
 }
 

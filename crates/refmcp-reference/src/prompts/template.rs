@@ -3,6 +3,7 @@
 use std::fmt;
 
 use refmcp_server::Prompt;
+use refmcp_server::front_matter::FrontMatterError;
 use refmcp_server::model::{GetPromptResult, PromptArgument};
 
 use super::body::Body;
@@ -31,6 +32,12 @@ impl FileFault {
     /// A fault that no line is to blame for.
     pub(super) fn of_file(what: impl Into<String>) -> Self {
         Self { line: None, what: what.into() }
+    }
+}
+
+impl From<FrontMatterError> for FileFault {
+    fn from(FrontMatterError { line, what }: FrontMatterError) -> Self {
+        Self::new(line, what)
     }
 }
 

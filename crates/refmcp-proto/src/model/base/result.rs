@@ -1,9 +1,10 @@
 //! Results: their type, how long they may be cached, and the union of all results of a server.
 
 use crate::model::{
-    CallToolResult, CompleteResult, DiscoverResult, Extra, GetPromptResult, InitializeResult,
+    CallToolResult, CompleteResult, DiscoverResult, Extra, GetPromptResult, GetSkillResult, InitializeResult,
     InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListTasksResult, ListToolsResult, ReadResourceResult, ResultMeta, SubscriptionsListenResult, Task,
+    ListSkillsResult, ListTasksResult, ListToolsResult, ReadDirectoryResult, ReadResourceResult, ResultMeta,
+    SubscriptionsListenResult, Task,
 };
 use serde::{Deserialize, Serialize};
 
@@ -100,6 +101,12 @@ server_results! {
     GetTask(Box<Task>),
     /// `tasks/list`.
     ListTasks(ListTasksResult),
+    /// `skills/list`.
+    ListSkills(ListSkillsResult),
+    /// `skills/get`.
+    GetSkill(Box<GetSkillResult>),
+    /// `resources/directory/read`.
+    ReadDirectory(ReadDirectoryResult),
     /// Any other method.
     Custom(CustomResult),
 }
@@ -114,8 +121,15 @@ impl ServerResult {
             Self::ListResourceTemplates(result) => Some((&mut result.ttl_ms, &mut result.cache_scope)),
             Self::ReadResource(result) => Some((&mut result.ttl_ms, &mut result.cache_scope)),
             Self::ListPrompts(result) => Some((&mut result.ttl_ms, &mut result.cache_scope)),
+            Self::ListSkills(result) => Some((&mut result.ttl_ms, &mut result.cache_scope)),
+            Self::GetSkill(result) => Some((&mut result.ttl_ms, &mut result.cache_scope)),
             _ => None,
         }
+    }
+
+    /// Whether an extension defines it that is the same in every revision.
+    pub fn is_of_every_revision(&self) -> bool {
+        matches!(self, Self::ListSkills(_) | Self::GetSkill(_) | Self::ReadDirectory(_))
     }
 }
 
@@ -135,6 +149,9 @@ from_variants! {
         InputRequiredResult => InputRequired,
         SubscriptionsListenResult => Listen,
         ListTasksResult => ListTasks,
+        ListSkillsResult => ListSkills,
+        GetSkillResult => GetSkill,
+        ReadDirectoryResult => ReadDirectory,
         CustomResult => Custom,
     }
 }

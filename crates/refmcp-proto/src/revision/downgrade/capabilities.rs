@@ -1,6 +1,6 @@
 //! Capabilities and implementations, without what a revision does not have.
 
-use crate::model::{ClientCapabilities, Implementation, ServerCapabilities};
+use crate::model::{ClientCapabilities, Implementation, SKILLS_EXTENSION, ServerCapabilities};
 use crate::revision::{Elicitation, Rules, Tasks, UrlElicitation};
 
 /// The capabilities of a server in this revision.
@@ -15,11 +15,15 @@ pub fn capabilities(rules: &Rules, offered: &ServerCapabilities) -> ServerCapabi
     // Capabilities beyond the protocol are members of `extensions`, or of the object itself where there is none.
     if rules.extensions {
         capabilities.extra.clear();
-    } else {
-        capabilities.extensions = None;
+    } else if let Some(extensions) = &mut capabilities.extensions {
+        extensions.retain(|id, _| OF_EVERY_REVISION.contains(&id.as_str()));
+        capabilities.extensions.take_if(|extensions| extensions.is_empty());
     }
     capabilities
 }
+
+/// Extensions of servers that are declared in `extensions` whatever the revision.
+const OF_EVERY_REVISION: [&str; 1] = [SKILLS_EXTENSION];
 
 /// The description of an implementation in this revision.
 pub fn implementation(rules: &Rules, implementation: &mut Implementation) {
@@ -63,6 +67,20 @@ mod tests {
 
     use super::*;
     use crate::revision::Revision;
+
+    #[test]
+    fn skills_are_declared_in_every_revision() {
+        let declared = json!({ "extensions": { SKILLS_EXTENSION: { "directoryRead": true }, "a/b": {} } });
+        let offered: ServerCapabilities = serde_json::from_value(declared.clone()).unwrap();
+        for revision in Revision::ALL {
+            let seen = serde_json::to_value(capabilities(revision.rules(), &offered)).unwrap();
+            let expected = match revision.rules().extensions {
+                true => declared.clone(),
+                false => json!({ "extensions": { SKILLS_EXTENSION: { "directoryRead": true } } }),
+            };
+            assert_eq!(seen, expected, "{revision}");
+        }
+    }
 
     #[test]
     fn capabilities_that_a_revision_lacks_are_removed() {

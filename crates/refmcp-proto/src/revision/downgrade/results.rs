@@ -21,6 +21,9 @@ pub fn result(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) {
         ServerResult::ListResourceTemplates(result) => {
             result.resource_templates.iter_mut().for_each(|item| template(rules, item));
         }
+        ServerResult::ReadDirectory(result) => {
+            result.resources.iter_mut().for_each(|item| resource(rules, item));
+        }
         ServerResult::ReadResource(result) => {
             result.contents.iter_mut().for_each(|item| contents(rules, item));
         }
@@ -51,7 +54,7 @@ pub fn result(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) {
 /// Adds the result type and the server's name, or removes them.
 fn stamp(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) {
     if !rules.stamped_results {
-        *result.result_type_mut() = None;
+        *result.result_type_mut() = result.is_of_every_revision().then_some(ResultType::Complete);
         if let Some(meta) = result.meta_mut() {
             meta.server_info = None;
             meta.subscription_id = None;
@@ -75,8 +78,9 @@ fn stamp(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) {
 }
 
 fn cache_hints(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) {
+    let has_hints = rules.cache_hints || result.is_of_every_revision();
     let Some((ttl, scope)) = result.cache_mut() else { return };
-    if rules.cache_hints {
+    if has_hints {
         let (time, whose) = &config.cache;
         ttl.get_or_insert_with(|| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
         scope.get_or_insert_with(|| *whose);
