@@ -10,14 +10,14 @@ use refmcp_proto::engine::{EngineConfig, Policy, Timeouts, VersionChoice};
 use refmcp_proto::jsonrpc::Limits;
 use refmcp_proto::model::{
     CacheScope, Implementation, JsonObject, LogLevel, PromptsCapability, ResourcesCapability,
-    ServerCapabilities, TaskSupport, ToolsCapability,
+    SKILLS_EXTENSION, ServerCapabilities, TaskSupport, ToolsCapability,
 };
 use refmcp_proto::revision::{Method, Revision};
 use refmcp_transport::{MemoryBudget, Observer};
 use serde_json::Value;
 
 use crate::call::Call;
-use crate::catalog::{Catalog, Prompt, Resource, ResourceTemplate, Tool};
+use crate::catalog::{Catalog, Prompt, Resource, ResourceTemplate, Skill, Tool};
 use crate::error::CallError;
 use crate::forward::Forward;
 use crate::method::{CallRecord, CustomMethod};
@@ -119,6 +119,25 @@ impl ServerBuilder {
             self.faults.push(format!("prompt {name}: suggestions for {unknown}, which is no argument of it"));
         }
         self.catalog.add_prompt(prompt);
+        self
+    }
+
+    /// Adds a skill, whose files are resources.
+    pub fn skill(mut self, skill: Skill) -> Self {
+        let before = self.catalog.skills.len();
+        match self.catalog.add_skill(skill) {
+            Err(invalid) => self.faults.push(invalid.to_string()),
+            Ok(_) if self.catalog.skills.len() == before => {
+                self.faults.push("a skill is there twice".to_owned());
+            }
+            Ok(_) => {}
+        }
+        self
+    }
+
+    /// Declares that the server has skills, also where they are added later.
+    pub fn skills(mut self) -> Self {
+        declare_skills(&mut self.config.capabilities);
         self
     }
 
@@ -330,11 +349,10 @@ impl ServerBuilder {
             capabilities.tools = Some(ToolsCapability { list_changed: Some(true), ..Default::default() });
         }
         if !self.catalog.resources.is_empty() || !self.catalog.templates.is_empty() {
-            capabilities.resources = Some(ResourcesCapability {
-                subscribe: Some(true),
-                list_changed: Some(true),
-                ..Default::default()
-            });
+            capabilities.resources = Some(changing_resources());
+        }
+        if !self.catalog.skills.is_empty() {
+            declare_skills(capabilities);
         }
         if !self.catalog.prompts.is_empty() {
             capabilities.prompts = Some(PromptsCapability { list_changed: Some(true), ..Default::default() });
@@ -351,6 +369,19 @@ impl ServerBuilder {
             change(capabilities);
         }
     }
+}
+
+/// Resources that clients can subscribe to, and whose list changes.
+fn changing_resources() -> ResourcesCapability {
+    ResourcesCapability { subscribe: Some(true), list_changed: Some(true), ..Default::default() }
+}
+
+/// Declares skills, whose files are resources and whose directories can be read.
+fn declare_skills(capabilities: &mut ServerCapabilities) {
+    capabilities.resources.get_or_insert_with(changing_resources);
+    let settings = JsonObject::from_iter([("directoryRead".to_owned(), true.into())]);
+    let extensions = capabilities.extensions.get_or_insert_default();
+    extensions.insert(SKILLS_EXTENSION.to_owned(), Value::Object(settings));
 }
 
 fn is_tool_name(name: &str) -> bool {

@@ -1,4 +1,4 @@
-//! What a server offers: tools, resources, templates and prompts, each a value with a function.
+//! What a server offers: tools, resources, templates and prompts, each a value with a function, and skills.
 
 /// The setters and `Debug` of items, by which members their definitions have.
 macro_rules! item {
@@ -52,17 +52,21 @@ macro_rules! item {
 mod ordered_map;
 mod prompt;
 mod resource;
+mod skill;
 mod tool;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use refmcp_proto::engine::Change;
+use refmcp_proto::model;
 
 pub(crate) use prompt::Completer;
 pub use prompt::{CompletionRequest, Prompt, PromptArguments};
 pub use refmcp_proto::param_headers::ParamHeader;
 pub use resource::{Resource, ResourceTemplate, TemplateValues};
+pub(crate) use skill::CompiledSkill;
+pub use skill::{InvalidSkill, Skill};
 pub use tool::{InvalidTool, Json, NoArguments, Tool, ToolOutput};
 
 pub(crate) use ordered_map::OrderedMap;
@@ -76,6 +80,10 @@ pub struct Catalog {
     pub(crate) resources: OrderedMap<Resource>,
     pub(crate) templates: OrderedMap<ResourceTemplate>,
     pub(crate) prompts: OrderedMap<Prompt>,
+    /// By the URIs of their `SKILL.md`.
+    pub(crate) skills: OrderedMap<CompiledSkill>,
+    /// The entries of skills and of those further down in them, by their URIs.
+    pub(crate) skill_entries: OrderedMap<model::Skill>,
     /// The lists that have changed since [`take_changes`](Self::take_changes).
     changes: BTreeSet<Change>,
 }
@@ -143,6 +151,67 @@ impl Catalog {
         let removed = self.prompts.remove(name);
         self.changes.extend(removed.then_some(Change::Prompts));
         removed
+    }
+
+    /// Adds a skill and its files as resources, or replaces the one with the same URI. Gives the URIs of files that are new,
+    /// gone or have other bytes than before, for [`Server::resource_updated`](crate::Server::resource_updated).
+    ///
+    /// # Errors
+    /// What is wrong with the skill. Nothing has changed then.
+    pub fn add_skill(&mut self, skill: Skill) -> Result<Vec<String>, InvalidSkill> {
+        let skill = skill.compile()?;
+        let uri = skill.uri();
+        let before = self.skills.get(&uri).cloned();
+        let fault = |why: String| InvalidSkill { name: skill.name().to_owned(), why };
+        if let Some(other) = self.skills.iter().find(|other| other.overlaps(&skill)) {
+            let what = "one of them lies in the other; add its files to the outer one";
+            return Err(fault(format!("there is a skill {}, and {what}", other.uri())));
+        }
+        let own: BTreeSet<&str> = before.iter().flat_map(|before| before.resource_uris()).collect();
+        let taken = skill.resource_uris().find(|uri| self.has_resource(uri) && !own.contains(uri));
+        if let Some(taken) = taken {
+            return Err(fault(format!("there is another resource {taken}")));
+        }
+        let changed = skill.changed_files(before.as_deref());
+        if before.as_ref().is_none_or(|before| before.entries != skill.entries) {
+            self.changes.insert(Change::Resources);
+        }
+        // What stays keeps its place in the lists.
+        if let Some(before) = &before {
+            let kept: BTreeSet<&str> = skill.resource_uris().collect();
+            before
+                .resource_uris()
+                .filter(|uri| !kept.contains(uri))
+                .for_each(|uri| self.drop_skill_file(uri));
+        }
+        for entry in &skill.entries {
+            self.skill_entries.put(&entry.uri, entry.clone());
+        }
+        for resource in &skill.resources {
+            self.resources.put(&resource.definition.uri, resource.clone());
+        }
+        self.skills.put(&uri, skill);
+        Ok(changed)
+    }
+
+    /// Removes a skill with its files, by the URI of its `SKILL.md`; gives the URIs of the files, none where there was no such
+    /// skill.
+    pub fn remove_skill(&mut self, uri: &str) -> Vec<String> {
+        let Some(removed) = self.skills.get(uri).cloned() else { return Vec::new() };
+        self.changes.insert(Change::Resources);
+        self.skills.remove(uri);
+        removed.resource_uris().for_each(|uri| self.drop_skill_file(uri));
+        removed.resource_uris().map(str::to_owned).collect()
+    }
+
+    fn drop_skill_file(&mut self, uri: &str) {
+        self.resources.remove(uri);
+        self.skill_entries.remove(uri);
+    }
+
+    /// The URIs of all skills, those further down in others included.
+    pub fn skills(&self) -> impl Iterator<Item = &str> {
+        self.skill_entries.iter().map(|entry| entry.uri.as_str())
     }
 
     /// The lists that have changed since this was last called.

@@ -6,6 +6,7 @@ mod pagination;
 mod prompts;
 mod record;
 mod resources;
+mod skills;
 mod tasks;
 mod tools;
 
@@ -139,6 +140,9 @@ fn start_call(call: Call) -> RunningCall<CallWork> {
         Method::UpdateTask => tasks::update(&call),
         Method::GetTaskResult => tasks::result(&call),
         Method::ListTasks => tasks::list(&call),
+        Method::ListSkills => skills::list(&call),
+        Method::GetSkill => skills::get(&call),
+        Method::ReadDirectory => skills::read_directory(&call),
         Method::Custom(name) => custom::run(&call, name),
         other => Err(RpcError::method_not_found(other.name()).into()),
     };

@@ -69,25 +69,45 @@ pub(super) fn cursor(call: &Call, place: u64) -> String {
     seal(call, Position { layer: 0, place })
 }
 
+/// Where the requested page of one of several lists of a method begins.
+pub(super) fn start_in(call: &Call, list: &str) -> Result<u64, RpcError> {
+    position_in(call, list).map(|position| position.place)
+}
+
+/// The cursor of what follows this place in one of several lists of a method.
+pub(super) fn cursor_in(call: &Call, list: &str, place: u64) -> String {
+    seal_in(call, list, Position { layer: 0, place })
+}
+
 fn seal(call: &Call, position: Position) -> String {
-    call.server().sealer().seal(&purpose(call), format!("{}.{}", position.layer, position.place).as_bytes())
+    seal_in(call, "", position)
+}
+
+fn seal_in(call: &Call, list: &str, position: Position) -> String {
+    call.server()
+        .sealer()
+        .seal(&purpose(call, list), format!("{}.{}", position.layer, position.place).as_bytes())
 }
 
 fn position(call: &Call) -> Result<Position, RpcError> {
-    let PaginatedParams { cursor, .. } = params(call)?;
-    let Some(cursor) = cursor else { return Ok(Position::default()) };
-    read(call, &cursor).ok_or_else(|| RpcError::invalid_params("cursor is not valid for this list"))
+    position_in(call, "")
 }
 
-fn read(call: &Call, cursor: &str) -> Option<Position> {
-    let content = call.server().sealer().open(&purpose(call), cursor)?;
+fn position_in(call: &Call, list: &str) -> Result<Position, RpcError> {
+    let PaginatedParams { cursor, .. } = params(call)?;
+    let Some(cursor) = cursor else { return Ok(Position::default()) };
+    read(call, list, &cursor).ok_or_else(|| RpcError::invalid_params("cursor is not valid for this list"))
+}
+
+fn read(call: &Call, list: &str, cursor: &str) -> Option<Position> {
+    let content = call.server().sealer().open(&purpose(call, list), cursor)?;
     let (layer, place) = std::str::from_utf8(&content).ok()?.split_once('.')?;
     Some(Position { layer: layer.parse().ok()?, place: place.parse().ok()? })
 }
 
 /// A cursor is good for one list and one principal.
-fn purpose(call: &Call) -> Vec<u8> {
+fn purpose(call: &Call, list: &str) -> Vec<u8> {
     let method = call.dispatch().method.name();
-    format!("refmcp cursor 1\n{}:{method}\n{}", method.len(), call.principal().unwrap_or_default())
-        .into_bytes()
+    let principal = call.principal().unwrap_or_default();
+    format!("refmcp cursor 2\n{}:{method}\n{}:{list}\n{principal}", method.len(), list.len()).into_bytes()
 }
