@@ -15,7 +15,7 @@
 //! |---|---|
 //! | `profile` | which half of the contents is offered |
 //! | `tools` | the reference tools, one file for each family |
-//! | `resources`, `prompts` | the built-in ones, and those of a directory |
+//! | `resources`, `prompts`, `skills` | the built-in ones, and those of a directory |
 //! | `verdict` | the verdict of an audit on the client, as a resource and in `about_me` |
 //! | `models`, `metadata` | methods beyond the protocol |
 //! | `tour` | leads clients through everything, where [`Options::tour`] says so |
@@ -28,6 +28,12 @@
 //! With [`Options::resources_dir`] every file of a directory is a resource at `file:///dir/` and its path. Files and
 //! directories whose names begin with a dot are left out, and so are symbolic links in lists; one that stays inside
 //! the directory can be read through, one that leads out of it cannot. Clients are told when files come, go or change.
+//!
+//! # Skills of a directory
+//!
+//! With [`Options::skills_dir`] every directory below it that has a `SKILL.md` is a skill at `skill://` and its path, with all
+//! files in it. Hidden files and symbolic links are left out. The log says what is wrong with a skill; it then stays as it was
+//! before. Clients are told when skills or their files change.
 //!
 //! # Prompts from files
 //!
@@ -64,6 +70,7 @@ mod models;
 mod profile;
 mod prompts;
 mod resources;
+mod skills;
 mod tools;
 mod tour;
 mod verdict;
@@ -98,6 +105,8 @@ pub struct Options {
     pub resources_dir: Option<PathBuf>,
     /// A directory whose files are prompts.
     pub prompts_dir: Option<PathBuf>,
+    /// A directory with skills in it, or one that is a skill.
+    pub skills_dir: Option<PathBuf>,
     /// How many things a page of a list has.
     pub page_size: usize,
     /// How strict the server is with clients that break rules one can live with.
@@ -122,6 +131,7 @@ impl Default for Options {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             resources_dir: None,
             prompts_dir: None,
+            skills_dir: None,
             page_size: 200,
             policy: Policy::default(),
             timeouts: Timeouts::default(),
@@ -191,8 +201,10 @@ pub fn server_with(
     if options.profile.has_fixtures() {
         builder = conformance::add(builder)?;
     }
+    builder = skills::add(builder);
     let files = options.resources_dir.map(resources::directory::UnservedResources::open).transpose()?;
     let templates = options.prompts_dir.map(prompts::directory::UnservedPrompts::open).transpose()?;
+    let skills = options.skills_dir.map(skills::directory::UnservedSkills::open).transpose()?;
     if let Some(files) = &files {
         builder = builder.template(files.template()?);
     }
@@ -202,6 +214,9 @@ pub fn server_with(
     }
     if let Some(templates) = templates {
         templates.serve(&server)?;
+    }
+    if let Some(skills) = skills {
+        skills.serve(&server)?;
     }
     Ok(server)
 }

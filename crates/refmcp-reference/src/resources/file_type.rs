@@ -49,7 +49,7 @@ const BYTE_TYPES: [(&str, &[&str]); 17] = [
 
 /// The kind of content that a file's name promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FileType {
+pub(crate) enum FileType {
     /// Text of this media type.
     Text(&'static str),
     /// Bytes of this media type.
@@ -59,7 +59,7 @@ pub(super) enum FileType {
 }
 
 impl FileType {
-    pub(super) fn from_path(path: &str) -> Self {
+    pub(crate) fn from_path(path: &str) -> Self {
         let name = path.rsplit('/').next().unwrap_or(path);
         let Some((_, extension)) = name.rsplit_once('.') else { return Self::Unknown };
         let is_one = |known: &&[&str]| known.iter().any(|known| extension.eq_ignore_ascii_case(known));
@@ -71,7 +71,7 @@ impl FileType {
     }
 
     /// The media type, as far as the name tells.
-    pub(super) fn mime_type(self) -> Option<&'static str> {
+    pub(crate) fn mime_type(self) -> Option<&'static str> {
         match self {
             Self::Text(mime_type) | Self::Bytes(mime_type) => Some(mime_type),
             Self::Unknown => None,

@@ -5,6 +5,8 @@ pub(crate) mod directory;
 mod file_type;
 mod memos;
 
+pub(crate) use file_type::FileType;
+
 use refmcp_server::{ServerBuilder, UriTemplateError};
 
 /// Adds the built-in resources and templates.

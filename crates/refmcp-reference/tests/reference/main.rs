@@ -14,5 +14,6 @@ mod prompts;
 mod replay;
 mod resources;
 mod schemas;
+mod skills;
 mod tasks;
 mod tools;

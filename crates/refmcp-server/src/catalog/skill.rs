@@ -212,6 +212,8 @@ impl SkillFile {
         let entry = entries.iter().find(|entry| entry.uri == uri);
         resource.definition.name = entry.and_then(|entry| text(entry, "name")).unwrap_or(name);
         resource.definition.description = entry.and_then(|entry| text(entry, "description"));
+        let skill = root.rsplit('/').next().unwrap_or_default();
+        resource.definition.title = Some(format!("{skill}/{path}"));
         resource.definition.uri = uri;
         resource
     }

@@ -60,6 +60,7 @@ fn reference_options(options: ServerOptions, audit: &ServerAudit) -> Options {
         profile: options.profile,
         resources_dir: options.resources,
         prompts_dir: options.prompts,
+        skills_dir: options.skills,
         page_size: options.page_size.unwrap_or(page_size) as usize,
         tour: tour.map(|steps| options.tour_skip.iter().fold(steps, TourSteps::without)),
         policy: match options.policy {

@@ -48,7 +48,10 @@ async fn tables(profile: Profile, parts: [&'static str; 4]) -> Vec<Table> {
         vec![format!("`{uri}`"), title, kind, text(&resource["description"]), works]
     };
     let headings = &["resource", "title", "type", "what it is", "revisions"];
-    tables.push(table(parts[1], headings, client.list("resources").await.iter().map(row).collect()));
+    let mut resources = client.list("resources").await;
+    // Files of skills are in a table of their own.
+    resources.retain(|resource| !text(&resource["uri"]).starts_with("skill:"));
+    tables.push(table(parts[1], headings, resources.iter().map(row).collect()));
 
     let revisions = revisions::of_templates(&server).await;
     let row = |template: &Value| {
@@ -83,6 +86,21 @@ async fn models() -> Table {
     });
     let headings = &["model", "what it is", "context length"];
     Table { part: "models", headings, by_hand: &[], rows: rows.collect() }
+}
+
+async fn skills() -> Table {
+    let server = refmcp_reference::server(Options::default()).unwrap();
+    let mut client = Client::new(&server, STATELESS).await;
+    let skills = client.list("skills").await;
+    let row = |skill: &Value| {
+        let root = text(&skill["uri"]).replace("SKILL.md", "");
+        let files = skill["resources"].as_array().into_iter().flatten();
+        let files = files.map(|file| format!("`{}`", text(&file["uri"]).replace(&root, "")));
+        let description = text(&skill["frontmatter"]["description"]);
+        vec![code(&skill["uri"]), description, files.collect::<Vec<_>>().join(", ")]
+    };
+    let headings = &["skill", "what it is", "files"];
+    Table { part: "skills", headings, by_hand: BY_HAND, rows: skills.iter().map(row).collect() }
 }
 
 /// The rules that the server has findings for: every rule that the engine and the HTTP server name.
@@ -130,7 +148,7 @@ async fn the_page_tells_of_everything_and_of_nothing_else() {
     let mut all = tables(Profile::Reference, ["tools", "resources", "templates", "prompts"]).await;
     let fixtures = ["fixture-tools", "fixture-resources", "fixture-templates", "fixture-prompts"];
     all.extend(tables(Profile::Conformance, fixtures).await);
-    all.extend([models().await, findings()]);
+    all.extend([skills().await, models().await, findings()]);
     let path = root().join(PAGE);
     let mut page = fs::read_to_string(&path).unwrap();
     if std::env::var_os("UPDATE").is_some() {

@@ -112,6 +112,10 @@ pub(crate) struct ServerOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) prompts: Option<PathBuf>,
 
+    /// A folder with skills in it, or one that is a skill: folders with a SKILL.md; changes are noticed.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) skills: Option<PathBuf>,
+
     /// Things on one page of a list; 200 if left out, and 10 with --tour.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) page_size: Option<u32>,
