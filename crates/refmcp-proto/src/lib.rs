@@ -7,6 +7,7 @@
 //! | [`model`] | what travels inside messages, in the newest shape |
 //! | [`revision`] | the five revisions: what differs, and how shapes are adapted |
 //! | [`engine`] | the engines of server and client: messages and a time in; messages, work and deadlines out |
+//! | [`app`] | what is true of an app: its URI, its page, its origins, its policy |
 //! | [`http`] | streamable HTTP as decisions: what a POST is, which status its response has |
 //! | [`param_headers`] | tool parameters mirrored in `Mcp-Param-*` headers |
 //! | [`uri_template`] | URI templates, expanded and matched |
@@ -61,6 +62,7 @@ macro_rules! named_enum {
     };
 }
 
+pub mod app;
 pub mod engine;
 pub mod finding;
 pub mod frame;

@@ -10,14 +10,14 @@ use refmcp_proto::engine::{EngineConfig, Policy, Timeouts, VersionChoice};
 use refmcp_proto::jsonrpc::Limits;
 use refmcp_proto::model::{
     CacheScope, Implementation, JsonObject, LogLevel, PromptsCapability, ResourcesCapability,
-    SKILLS_EXTENSION, ServerCapabilities, TaskSupport, ToolsCapability,
+    SKILLS_EXTENSION, ServerCapabilities, TaskSupport, ToolsCapability, UI_EXTENSION,
 };
 use refmcp_proto::revision::{Method, Revision};
 use refmcp_transport::{MemoryBudget, Observer};
 use serde_json::Value;
 
 use crate::call::Call;
-use crate::catalog::{Catalog, Prompt, Resource, ResourceTemplate, Skill, Tool};
+use crate::catalog::{App, Catalog, Prompt, Resource, ResourceTemplate, Skill, Tool};
 use crate::error::CallError;
 use crate::forward::Forward;
 use crate::method::{CallRecord, CustomMethod};
@@ -92,6 +92,17 @@ impl ServerBuilder {
             self.faults.push(format!("resource {} is there twice", resource.definition.uri));
         }
         self.catalog.add_resource(resource);
+        self
+    }
+
+    /// Adds an app: a page that hosts show beside calls of the tools that [name it](Tool::app).
+    pub fn app(mut self, app: App) -> Self {
+        if self.catalog.has_resource(app.uri()) {
+            self.faults.push(format!("resource {} is there twice", app.uri()));
+        }
+        if let Err(invalid) = self.catalog.add_app(app) {
+            self.faults.push(invalid.to_string());
+        }
         self
     }
 
@@ -334,12 +345,24 @@ impl ServerBuilder {
         if self.config.revisions.is_empty() {
             self.faults.push("it speaks no revision".to_owned());
         }
+        self.faults.extend(self.apps_that_are_missing());
         if !self.faults.is_empty() {
             return Err(BuildError(self.faults));
         }
         self.declare();
         self.config.custom_methods = self.methods.keys().cloned().collect();
         Ok(Server::assemble(self.config, self.catalog, self.methods, self.forward, self.settings))
+    }
+
+    /// What is wrong with tools whose app is not there.
+    fn apps_that_are_missing(&self) -> Vec<String> {
+        let missing = self.catalog.tools.iter().filter_map(|tool| {
+            let uri = tool.ui.as_ref()?.resource_uri.as_deref()?;
+            let fault =
+                format!("tool {}: there is no app at {uri}; add one with that URI", tool.definition.name);
+            (!self.catalog.may_have_app(uri)).then_some(fault)
+        });
+        missing.collect()
     }
 
     /// Declares the capabilities of what is there. Lists can change at run time, so each declares `listChanged`.
@@ -364,6 +387,10 @@ impl ServerBuilder {
         }
         if self.catalog.tools.iter().any(|tool| *tool.task_support() != TaskSupport::Forbidden) {
             tasks::declare(capabilities);
+        }
+        if self.catalog.has_apps() {
+            let extensions = capabilities.extensions.get_or_insert_default();
+            extensions.entry(UI_EXTENSION).or_insert_with(|| JsonObject::new().into());
         }
         if let Some(change) = self.declares.take() {
             change(capabilities);

@@ -20,7 +20,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `builder`, `server` | the builder, the server, and serving a connection |
-//! | `catalog` | tools, resources, resource templates, prompts and skills as values |
+//! | `catalog` | tools, resources, resource templates, prompts, apps and skills as values |
 //! | `call`, `server_request`, `error` | a call as its handler sees it, requests to the client, errors |
 //! | `forward` | serving calls by another server, for gateways |
 //! | `session`, `session_request` | the state of one connection, requests to its client outside of calls |
@@ -52,8 +52,8 @@ mod trace_context;
 pub use builder::{BuildError, ServerBuilder};
 pub use call::Call;
 pub use catalog::{
-    Catalog, CompletionRequest, InvalidSkill, InvalidTool, Json, NoArguments, ParamHeader, Prompt,
-    PromptArguments, Resource, ResourceTemplate, Skill, TemplateValues, Tool, ToolOutput,
+    App, Catalog, CompletionRequest, InvalidApp, InvalidSkill, InvalidTool, Json, NoArguments, ParamHeader,
+    Prompt, PromptArguments, Resource, ResourceTemplate, Skill, TemplateValues, Tool, ToolOutput,
 };
 pub use error::{CallError, ServerRequestError};
 pub use forward::{Forward, ForwardedCall};
@@ -65,7 +65,7 @@ pub use refmcp_proto::jsonrpc::{Limits, RpcError, excerpt};
 pub use refmcp_proto::revision::Revision;
 pub use refmcp_proto::time::Timestamp;
 pub use refmcp_proto::uri_template::{UriTemplate, UriTemplateError};
-pub use refmcp_proto::{finding, front_matter, model, peer, revision, rule, skill};
+pub use refmcp_proto::{app, finding, front_matter, model, peer, revision, rule, skill};
 pub use refmcp_transport as transport;
 pub use request_state::StateSealer;
 pub use scopes::INSUFFICIENT_SCOPE;

@@ -127,7 +127,7 @@ async fn call_tools(cx: &mut Context) -> Result<(), Stop> {
         match call(session, tool, &arguments, CALL_TIMEOUT).await {
             Some((id, answer)) => judge_output(cx, tool, &id, &answer),
             None => {
-                cx.not_verified(&rule::TOOL_06, &format!("no header can repeat arguments of {tool_name}"))
+                cx.not_verified(&rule::TOOL_06, &format!("no header can repeat arguments of {tool_name}"));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! How a connection opens: `initialize` and `server/discover`, who both sides are and what they can do.
 
-use crate::model::{JsonObject, RequestMeta, TASKS_EXTENSION, TasksCapability};
+use crate::model::{APP_MIME_TYPE, JsonObject, RequestMeta, TASKS_EXTENSION, TasksCapability, UI_EXTENSION};
 
 json_object! {
     /// Parameters of `initialize` (older revisions only).
@@ -158,6 +158,19 @@ impl ClientCapabilities {
     pub fn takes_tasks(&self) -> bool {
         self.has_extension(TASKS_EXTENSION)
     }
+
+    /// Whether the client shows apps: it has declared the extension with the media type of their pages.
+    pub fn shows_apps(&self) -> bool {
+        let settings = self.extensions.as_ref().and_then(|extensions| extensions.get(UI_EXTENSION));
+        let mime_types = settings.and_then(|settings| settings.get("mimeTypes")?.as_array());
+        mime_types.is_some_and(|mime_types| mime_types.iter().any(|mime_type| mime_type == APP_MIME_TYPE))
+    }
+
+    /// Declares that the client shows apps.
+    pub fn declare_apps(&mut self) {
+        let settings = serde_json::json!({ "mimeTypes": [APP_MIME_TYPE] });
+        self.extensions.get_or_insert_default().insert(UI_EXTENSION.to_owned(), settings);
+    }
 }
 
 json_object! {
@@ -244,6 +257,27 @@ mod tests {
             let capabilities: ClientCapabilities = serde_json::from_value(json.clone()).unwrap();
             assert_eq!((capabilities.elicits_forms(), capabilities.elicits_urls()), (forms, urls), "{json}");
         }
+    }
+
+    #[test]
+    fn apps_are_shown_by_clients_that_name_their_media_type() {
+        let shows = |settings: serde_json::Value| {
+            let declared = json!({ "extensions": { UI_EXTENSION: settings } });
+            serde_json::from_value::<ClientCapabilities>(declared).unwrap().shows_apps()
+        };
+        assert!(shows(json!({ "mimeTypes": ["text/html", APP_MIME_TYPE] })));
+        for unclear in [
+            json!({}),
+            json!({ "mimeTypes": ["text/html"] }),
+            json!({ "mimeTypes": APP_MIME_TYPE }),
+            json!(null),
+        ] {
+            assert!(!shows(unclear.clone()), "{unclear}");
+        }
+        let mut capabilities = ClientCapabilities::default();
+        assert!(!capabilities.shows_apps());
+        capabilities.declare_apps();
+        assert!(capabilities.shows_apps());
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! | `server` | what a server offers: tools, resources, prompts, skills, completion, logging, subscriptions |
 //! | `client` | what a server requests from a client: sampling, roots, input of a call |
 //! | `task` | tasks: requests that go on after their first response |
+//! | `app` | apps: pages that show calls of tools |
 //! | `elicitation` | requests to the user: parameters, forms with their fields, checks of what was filled in |
 //!
 //! Every object ends in `extra`, which keeps unknown members over a round trip. A `null` in an optional member reads as
@@ -19,6 +20,7 @@
 #[macro_use]
 mod macros;
 
+mod app;
 mod base;
 mod client;
 mod content;
@@ -27,6 +29,7 @@ mod lifecycle;
 mod server;
 mod task;
 
+pub use app::*;
 pub use base::*;
 pub use client::*;
 pub use content::*;

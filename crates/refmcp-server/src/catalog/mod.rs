@@ -1,4 +1,4 @@
-//! What a server offers: tools, resources, templates and prompts, each a value with a function, and skills.
+//! What a server offers: tools, resources, templates and prompts, each a value with a function, apps and skills.
 
 /// The setters and `Debug` of items, by which members their definitions have.
 macro_rules! item {
@@ -49,6 +49,7 @@ macro_rules! item {
     };
 }
 
+mod app;
 mod ordered_map;
 mod prompt;
 mod resource;
@@ -59,8 +60,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use refmcp_proto::engine::Change;
-use refmcp_proto::model;
+use refmcp_proto::model::{self, APP_MIME_TYPE};
 
+pub use app::{App, InvalidApp};
 pub(crate) use prompt::Completer;
 pub use prompt::{CompletionRequest, Prompt, PromptArguments};
 pub use refmcp_proto::param_headers::ParamHeader;
@@ -120,7 +122,13 @@ impl Catalog {
         self.resources.put(&resource.definition.uri.clone(), resource);
     }
 
-    /// Removes a resource; `false` when there was none at this URI.
+    /// Adds an app, or replaces the one with the same URI.
+    pub fn add_app(&mut self, app: App) -> Result<(), InvalidApp> {
+        self.add_resource(app.into_resource()?);
+        Ok(())
+    }
+
+    /// Removes a resource or an app; `false` when there was none at this URI.
     pub fn remove_resource(&mut self, uri: &str) -> bool {
         let removed = self.resources.remove(uri);
         self.changes.extend(removed.then_some(Change::Resources));
@@ -227,6 +235,21 @@ impl Catalog {
     /// Whether there is a resource at this URI.
     pub fn has_resource(&self, uri: &str) -> bool {
         self.resources.get(uri).is_some()
+    }
+
+    /// Whether the page of an app is, or may be, at this URI: a template says only when it is read.
+    pub(crate) fn may_have_app(&self, uri: &str) -> bool {
+        match self.resources.get(uri) {
+            Some(resource) => resource.definition.mime_type.as_deref() == Some(APP_MIME_TYPE),
+            None => self.templates.iter().any(|template| template.pattern.matches(uri).is_some()),
+        }
+    }
+
+    /// Whether a tool has an app, or a resource is the page of one.
+    pub(crate) fn has_apps(&self) -> bool {
+        let is_app =
+            |resource: &Arc<Resource>| resource.definition.mime_type.as_deref() == Some(APP_MIME_TYPE);
+        self.resources.iter().any(is_app) || self.tools.iter().any(|tool| tool.ui.is_some())
     }
 
     /// Whether there is a prompt of this name.

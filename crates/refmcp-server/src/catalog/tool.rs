@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::sync::Arc;
 
+use refmcp_proto::app::ToolUi;
 use refmcp_proto::jsonrpc::read_member;
 use refmcp_proto::model::{
-    self, CallToolResult, ContentBlock, JsonObject, Meta, TaskSupport, ToolAnnotations,
+    self, CallToolResult, ContentBlock, JsonObject, Meta, TaskSupport, ToolAnnotations, UiToolMeta,
+    UiVisibility,
 };
 use refmcp_proto::param_headers::{ParamHeader, param_headers};
 use refmcp_proto::schema::SchemaValidator;
@@ -17,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::app::ui_meta;
 use crate::call::Call;
 use crate::error::CallError;
 use crate::method::{Work, run_tool};
@@ -49,6 +52,10 @@ pub struct Tool {
     pub(crate) output_validator: Option<SchemaValidator>,
     pub(crate) mirrored: Vec<ParamHeader>,
     pub(crate) scopes: Vec<Arc<str>>,
+    /// What is said about its app.
+    pub(crate) ui: Option<UiToolMeta>,
+    /// Text for clients that show no apps.
+    pub(crate) text_without_app: Option<Arc<str>>,
     /// Whether its handler says when a call becomes a task.
     pub(crate) starts_task_itself: bool,
     /// The numbers of its calls, once it is in a catalog that has room for them.
@@ -88,6 +95,8 @@ impl Tool {
             output_validator: None,
             mirrored: Vec::new(),
             scopes: Vec::new(),
+            ui: None,
+            text_without_app: None,
             starts_task_itself: false,
             statistics: None,
             run: Arc::new(run),
@@ -119,6 +128,27 @@ impl Tool {
     /// More about the tool, for programs.
     pub fn meta(mut self, meta: Meta) -> Self {
         self.definition.meta = Some(meta);
+        self
+    }
+
+    /// Calls of the tool are shown by the [`App`](crate::App) at this URI, in clients that show apps. Its results have content
+    /// for the model and for all other clients; data for the page alone belongs into `structuredContent` and `_meta`.
+    #[doc(alias = "ui")]
+    pub fn app(mut self, uri: impl Into<String>) -> Self {
+        self.ui.get_or_insert_default().resource_uri = Some(uri.into());
+        self
+    }
+
+    /// Who may call the tool: the model, apps of this server, or both, which is the default. It is the host that keeps to
+    /// this: a server cannot tell who calls, and clients without apps offer all tools to the model.
+    pub fn visible_to(mut self, parties: impl IntoIterator<Item = UiVisibility>) -> Self {
+        self.ui.get_or_insert_default().visibility = Some(parties.into_iter().collect());
+        self
+    }
+
+    /// Adds this text to the results that clients without apps get: what they miss, or where else it is to be had.
+    pub fn text_without_app(mut self, text: impl Into<Arc<str>>) -> Self {
+        self.text_without_app = Some(text.into());
         self
     }
 
@@ -191,9 +221,20 @@ impl Tool {
         (self.run.clone())(call, self, arguments)
     }
 
-    /// Compiles the schemas.
+    /// Compiles the schemas, and checks what is said about the app.
     pub(crate) fn compile(&mut self) -> Result<(), InvalidTool> {
-        let named = |schema, reason| InvalidTool { name: self.definition.name.clone(), schema, reason };
+        let name = self.definition.name.clone();
+        let named = |part, reason| InvalidTool { name: name.clone(), part, reason };
+        if let Some(ui) = &self.ui {
+            self.definition.meta.get_or_insert_default().extend(ui_meta(ui));
+        }
+        // Read as a host does, also where it was written by hand.
+        if let Some(ui) = ToolUi::of(&self.definition) {
+            if let Some(fault) = ui.faults.first() {
+                return Err(named("_meta.ui", fault.to_string()));
+            }
+            self.ui = Some(ui.meta);
+        }
         if self.definition.input_schema.get("type").and_then(Value::as_str) != Some("object") {
             return Err(named("input schema", "its type is not \"object\"".to_owned()));
         }
@@ -252,14 +293,14 @@ impl JsonSchema for NoArguments {
     }
 }
 
-/// Why a tool cannot be offered: one of its schemas cannot be compiled.
+/// Why a tool cannot be offered: one of its schemas cannot be compiled, or what it says of its app is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("tool {name}: {schema}: {reason}")]
+#[error("tool {name}: {part}: {reason}")]
 pub struct InvalidTool {
     /// The tool.
     pub name: String,
-    /// Which schema: `input schema` or `output schema`.
-    pub schema: &'static str,
+    /// Which part of it: `input schema`, `output schema` or `_meta.ui`.
+    pub part: &'static str,
     /// What is wrong with it.
     pub reason: String,
 }

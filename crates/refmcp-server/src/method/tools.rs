@@ -132,6 +132,7 @@ pub(crate) async fn run<Fut: Future<Output = Result<CallToolResult, CallError>>>
     };
     check_output(&tool, &result)?;
     repeat_as_text(&mut result);
+    add_text_without_app(&call, &tool, &mut result)?;
     Ok(HandlerOutcome::Done(Box::new(result.into())))
 }
 
@@ -150,6 +151,21 @@ fn repeat_as_text(result: &mut CallToolResult) {
     {
         result.content.push(ContentBlock::text(data.to_string()));
     }
+}
+
+/// Clients that show no app get a text in its place. What a tool with an app returns says something without it as well.
+fn add_text_without_app(call: &Call, tool: &Tool, result: &mut CallToolResult) -> Result<(), RpcError> {
+    let Some(ui) = &tool.ui else { return Ok(()) };
+    if let Some(text) = &tool.text_without_app
+        && !call.peer().capabilities.shows_apps()
+    {
+        result.content.push(ContentBlock::text(&**text));
+    }
+    if result.content.is_empty() && ui.resource_uri.is_some() {
+        let text = format!("tool {} has an app and returned nothing else", tool.definition.name);
+        return Err(RpcError::internal(text));
+    }
+    Ok(())
 }
 
 /// Checks the output against the schema before it is sent.

@@ -1,5 +1,6 @@
 //! What the library promises to those who write servers with it, each promise over a pipe in memory.
 
+mod apps;
 mod arguments;
 mod asking;
 mod building;

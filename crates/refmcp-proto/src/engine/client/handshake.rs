@@ -11,7 +11,7 @@ use super::{ClientEngine, encode_request};
 use crate::engine::ExchangeId;
 use crate::jsonrpc::{RpcError, encode, without_place};
 use crate::model::{DiscoverResult, InitializeParams, InitializeResult, JsonObject};
-use crate::revision::{Lifecycle, NotificationMethod, Revision, Rules};
+use crate::revision::{Lifecycle, NotificationMethod, Revision, Rules, downgrade};
 use crate::time::Timestamp;
 
 /// Attempts at the most; a correct server needs four.
@@ -111,9 +111,7 @@ impl ClientEngine {
     ) -> (Vec<u8>, Option<&'static Rules>) {
         let mut params = InitializeParams::new(revision.as_str(), self.config.info.clone());
         params.capabilities = self.config.capabilities.clone();
-        if !revision.rules().extensions {
-            params.capabilities.extensions = None;
-        }
+        downgrade::extensions(revision.rules(), &mut params.capabilities.extensions);
         let mut json = Vec::new();
         // Writing values of the model into memory does not fail.
         let _ = encode::request(&mut json, &super::id_of(exchange), method, &params);

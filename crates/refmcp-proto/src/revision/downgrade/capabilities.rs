@@ -1,6 +1,8 @@
 //! Capabilities and implementations, without what a revision does not have.
 
-use crate::model::{ClientCapabilities, Implementation, SKILLS_EXTENSION, ServerCapabilities};
+use crate::model::{
+    ClientCapabilities, Implementation, JsonObject, SKILLS_EXTENSION, ServerCapabilities, UI_EXTENSION,
+};
 use crate::revision::{Elicitation, Rules, Tasks, UrlElicitation};
 
 /// The capabilities of a server in this revision.
@@ -15,15 +17,24 @@ pub fn capabilities(rules: &Rules, offered: &ServerCapabilities) -> ServerCapabi
     // Capabilities beyond the protocol are members of `extensions`, or of the object itself where there is none.
     if rules.extensions {
         capabilities.extra.clear();
-    } else if let Some(extensions) = &mut capabilities.extensions {
-        extensions.retain(|id, _| OF_EVERY_REVISION.contains(&id.as_str()));
-        capabilities.extensions.take_if(|extensions| extensions.is_empty());
     }
+    extensions(rules, &mut capabilities.extensions);
     capabilities
 }
 
-/// Extensions of servers that are declared in `extensions` whatever the revision.
-const OF_EVERY_REVISION: [&str; 1] = [SKILLS_EXTENSION];
+/// Extensions that are declared in each revision: the objects of the older ones are open, and both sides look for them there.
+const OF_EVERY_REVISION: [&str; 2] = [SKILLS_EXTENSION, UI_EXTENSION];
+
+/// Removes the extensions that are not declared in this revision.
+pub fn extensions(rules: &Rules, extensions: &mut Option<JsonObject>) {
+    if rules.extensions {
+        return;
+    }
+    if let Some(declared) = extensions {
+        declared.retain(|id, _| OF_EVERY_REVISION.contains(&id.as_str()));
+    }
+    extensions.take_if(|declared| declared.is_empty());
+}
 
 /// The description of an implementation in this revision.
 pub fn implementation(rules: &Rules, implementation: &mut Implementation) {
@@ -56,9 +67,7 @@ pub fn client_capabilities(rules: &Rules, capabilities: &mut ClientCapabilities)
     if rules.tasks != Tasks::Experimental {
         capabilities.tasks = None;
     }
-    if !rules.extensions {
-        capabilities.extensions = None;
-    }
+    extensions(rules, &mut capabilities.extensions);
 }
 
 #[cfg(test)]
@@ -95,5 +104,18 @@ mod tests {
         assert_eq!(read(Revision::V2024_11_05), json!({"sampling": {}}));
         assert_eq!(read(Revision::V2025_06_18), json!({"sampling": {}, "elicitation": {"form": {}}}));
         assert_eq!(read(Revision::V2026_07_28), declared);
+    }
+
+    #[test]
+    fn apps_are_declared_in_every_revision() {
+        let declared = json!({ "extensions": { "a/b": {}, UI_EXTENSION: {} } });
+        for revision in Revision::ALL.into_iter().filter(|revision| !revision.rules().extensions) {
+            let kept = json!({ "extensions": { UI_EXTENSION: {} } });
+            let mut client: ClientCapabilities = serde_json::from_value(declared.clone()).unwrap();
+            client_capabilities(revision.rules(), &mut client);
+            assert_eq!(serde_json::to_value(client).unwrap(), kept);
+            let server = serde_json::from_value(declared.clone()).unwrap();
+            assert_eq!(serde_json::to_value(capabilities(revision.rules(), &server)).unwrap(), kept);
+        }
     }
 }

@@ -7,6 +7,7 @@ use crate::jsonrpc::{RpcError, code};
 use crate::model::{
     Annotations, CallToolResult, ContentBlock, CustomResult, Extra, Icon, Meta, MissingCapabilityData,
     Prompt, Resource, ResourceContents, ResourceTemplate, ResultMeta, ResultType, ServerResult, Task, Tool,
+    UI_META,
 };
 use crate::revision::{BadArguments, InputMode, Method, Rules, StructuredOutput, Tasks};
 
@@ -202,16 +203,21 @@ fn base_metadata(
 ) {
     if !rules.titles {
         *title = None;
-        *meta = None;
     }
+    item_meta(rules, meta);
     if !rules.icons {
         *icons = None;
     }
 }
 
 fn contents(rules: &Rules, contents: &mut ResourceContents) {
+    item_meta(rules, &mut contents.meta);
+}
+
+/// Removes the metadata of items where a revision has none, but for that of apps, which belong to no revision.
+fn item_meta(rules: &Rules, meta: &mut Option<Meta>) {
     if !rules.titles {
-        contents.meta = None;
+        *meta = meta.take().and_then(|mut meta| Some(Meta::from_iter([meta.remove_entry(UI_META)?])));
     }
 }
 
