@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::piped;
-use crate::support::{REFMCP, User};
+use crate::support::{INITIALIZE, Process, REFMCP, User, program};
 
 #[test]
 fn a_server_tells_at_once_which_rule_its_client_breaks_and_reports_at_the_end() {
@@ -35,4 +35,53 @@ fn a_relay_judges_two_strangers() {
     assert_eq!((ended.code, ended.out.as_str()), (0, "hi\n"), "{ended:?}");
     let report: Value = serde_json::from_str(&user.read("r.json")).unwrap();
     assert_eq!(report["conclusion"], "kept", "{report:#}");
+}
+
+/// A server that answers twice.
+const STRANGER: &str = r#"
+while read -r line; do
+    id=$(printf '%s' "$line" | sed -n 's/.*"id":\("[^"]*"\|[0-9]*\).*/\1/p')
+    case $line in
+        *'"initialize"'*) result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"stranger","version":"1"}}' ;;
+        *'"tools/list"'*) result='{"tools":[]}' ;;
+        *) continue ;;
+    esac
+    answer='{"jsonrpc":"2.0","id":'$id',"result":'$result'}'
+    case $line in *'"tools/list"'*) echo "$answer" ;; esac
+    echo "$answer"
+done"#;
+
+#[test]
+fn a_bridge_judges_two_strangers() {
+    let user = User::new();
+    let report = user.word("r.json");
+    let words = ["bridge", "--from", "stdio", "--audit", "--report", &report, "--", "sh", "-c", STRANGER];
+    let mut bridge = Process::spawn(program(&words));
+    bridge.send_line(INITIALIZE);
+    bridge.next_line().unwrap();
+    bridge.send_line(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    bridge.send_line(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
+    // Once there is a second list, the first has been there twice.
+    for id in [2, 3] {
+        bridge.send_line(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/list","params":{{}}}}"#));
+        while !bridge.next_line().unwrap().contains("\"tools\":[]") {}
+    }
+    bridge.close_input();
+    assert!(bridge.exit().status.success());
+    let report: Value = serde_json::from_str(&user.read("r.json")).unwrap();
+    let found: Vec<(&str, &str, &str)> = report["judgements"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|judgement| {
+            let broken = judgement["rules"].as_array().unwrap().iter();
+            let broken = broken.filter(|rule| rule["outcome"] == "broken");
+            broken.map(|rule| {
+                let party = rule["party"].as_str().unwrap();
+                (judgement[party].as_str().unwrap(), party, rule["id"].as_str().unwrap())
+            })
+        })
+        .collect();
+    let expected = [("c 1", "client", "RPC-05"), ("stranger 1", "server", "RPC-05")];
+    assert!(found.len() == 2 && expected.iter().all(|it| found.contains(it)), "{found:?}\n{report:#}");
 }

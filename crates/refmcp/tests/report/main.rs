@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+mod buggy_client;
 mod by_default;
 mod comparisons;
 mod live;
