@@ -20,7 +20,7 @@ use crate::connection::Audited;
 use crate::offer::{Offer, name, read_only};
 use crate::probe::{self, Context, Probe, Runs, Shared, Stop};
 use crate::report::{CheckReport, CheckResult, CheckViolation, Exchange, Outcome};
-use crate::session::{OpenError, Session};
+use crate::session::{NotOpen, OpenError, Session};
 use crate::target::Target;
 
 /// What is checked, and how.
@@ -108,7 +108,8 @@ impl Checker {
         let Self { target, options } = self;
         let mut report =
             CheckReport { target: target.name(), transport: target.transport(), ..CheckReport::default() };
-        let (offers, sessions, start_within) = discover(&target, &options, &mut report).await;
+        let Discovered { offers, sessions, start_within, refused } =
+            discover(&target, &options, &mut report).await;
         let mut callable = read_only(&offers);
         if options.allow_destructive {
             let names = offers.values().flat_map(|offer| &offer.tools.items).filter_map(|tool| name(tool));
@@ -136,22 +137,34 @@ impl Checker {
             let found = audit_results(&shared.target, revision, &audited);
             found.filter(|it| shared.options.wants_audit(it.rule)).for_each(|it| report.add(it));
         }
+        for (revision, audited) in refused {
+            let found = audit_results(&shared.target, revision, &audited);
+            let found = found.filter(|it| it.rule.id == rule::AUTH_02.id || it.rule.id == rule::AUTH_04.id);
+            found.filter(|it| shared.options.wants_audit(it.rule)).for_each(|it| report.add(it));
+        }
         report.results.sort_by_key(|result| std::cmp::Reverse(result.revision));
         report
     }
 }
 
-/// Finds out which revisions the server speaks and what it offers in each; with the open sessions, and the time that a new
-/// connection may take.
-async fn discover(
-    target: &Target,
-    options: &Options,
-    report: &mut CheckReport,
-) -> (BTreeMap<Revision, Arc<Offer>>, Vec<Session>, Duration) {
+/// What was found out about a server before it is probed.
+struct Discovered {
+    /// What it offers in each revision that it speaks.
+    offers: BTreeMap<Revision, Arc<Offer>>,
+    /// The open sessions.
+    sessions: Vec<Session>,
+    /// The time that a new connection may take.
+    start_within: Duration,
+    /// What an auditor says where the server wants authorization: how it asks for it is judged too.
+    refused: Vec<(Revision, Audited)>,
+}
+
+/// Finds out which revisions the server speaks and what it offers in each.
+async fn discover(target: &Target, options: &Options, report: &mut CheckReport) -> Discovered {
     let wanted = |revision: &Revision| options.revisions.is_empty() || options.revisions.contains(revision);
     // A server of an older revision may leave `server/discover` unanswered: how long to wait is known from the others.
     let order = Revision::with(Lifecycle::Handshake).chain(Revision::with(Lifecycle::PerRequest));
-    let (mut offers, mut sessions) = (BTreeMap::new(), Vec::new());
+    let (mut offers, mut sessions, mut refused) = (BTreeMap::new(), Vec::new(), Vec::new());
     let (mut start_within, mut unreachable) = (options.start_timeout, false);
     for revision in order.filter(wanted) {
         // Another revision with sessions does not make it reachable; one without may.
@@ -177,17 +190,21 @@ async fn discover(
                 offers.insert(revision, Arc::new(offer));
                 sessions.push(session);
             }
-            Err(error) => {
+            Err(NotOpen { error, audited }) => {
                 // A server that was silent for so long is not waited for as long again.
                 if begun.elapsed() >= start_within {
                     start_within = options.timeout;
                 }
                 unreachable |= matches!(error, OpenError::Unreachable(_)) && offers.is_empty();
+                if matches!(error, OpenError::Unauthorized(_)) {
+                    report.wants_authorization = true;
+                    refused.extend(audited.map(|audited| (revision, audited)));
+                }
                 report.unsupported.push((revision, probe::reason(error)));
             }
         }
     }
-    (offers, sessions, start_within)
+    Discovered { offers, sessions, start_within, refused }
 }
 
 /// Which probe runs in which revisions.
@@ -282,10 +299,12 @@ fn audit_results<'a>(
         let result = move |outcome| CheckResult { rule: verdict.rule, probe: "audit", revision, outcome };
         let kept = (verdict.broken == 0 && verdict.kept > 0).then(|| result(Outcome::Kept));
         let violations = verdict.violations.iter().map(move |violation| {
-            let answer = violation.evidence.text.clone();
-            let request = audited.request_of(&answer).unwrap_or_default();
             let repeat = target.check_command(&format!("--only {}", verdict.rule), revision);
-            let exchange = Exchange { request, answer, repeat };
+            let mut exchange =
+                Exchange { repeat, answer: violation.evidence.text.clone(), ..Exchange::default() };
+            if let Some(request) = audited.request_of(violation.evidence.event) {
+                exchange.set_request(request);
+            }
             let (what, expected) = (violation.what.clone(), violation.expected.clone());
             result(Outcome::Broken(Box::new(CheckViolation { what, expected, exchange })))
         });

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use refmcp_audit::auditor::{Feature, audited_rules};
 use refmcp_audit::coverage::not_audited;
 use refmcp_audit::report::{
-    CheckedServer, ExchangeReport, FeatureReport, JudgementReport, Report, RuleOutcome, RuleReport, Score,
-    ViolationReport,
+    CheckedServer, Conclusion, ExchangeReport, FeatureReport, JudgementReport, Report, RuleOutcome,
+    RuleReport, Score, ViolationReport,
 };
 use refmcp_audit::verdict::Role;
 use refmcp_proto::revision::Revision;
@@ -15,7 +15,7 @@ use refmcp_proto::rule::{self, Level, Rule};
 use crate::baseline::Compared;
 use crate::probe::checked_rules;
 use crate::report::{CheckReport, CheckResult, Outcome};
-use crate::requirements::is_required;
+use crate::requirements::{is_of_transport, is_required};
 
 impl CheckReport {
     /// The same as a report of an audit, with what a baseline says of it.
@@ -44,7 +44,7 @@ impl CheckReport {
             scores: self
                 .revisions
                 .iter()
-                .map(|revision| (revision.to_string(), score(&rules, revision)))
+                .map(|revision| (revision.to_string(), self.score(&rules, revision)))
                 .collect(),
         };
         let judgement = JudgementReport {
@@ -57,7 +57,36 @@ impl CheckReport {
             client_steps: Vec::new(),
             rules,
         };
-        Report::of_check(checked, judgement)
+        let mut report = Report::of_check(checked, judgement);
+        if report.conclusion == Conclusion::Kept && !self.is_verified() {
+            report.conclusion = Conclusion::NothingJudged;
+        }
+        report
+    }
+
+    /// What was found out about the requirements of a revision, among these rules.
+    fn score(&self, rules: &[RuleReport], revision: Revision) -> Score {
+        let mut score = Score::default();
+        let name = revision.to_string();
+        let is_skipped = |rule: &Rule| {
+            let mut results = self.results.iter();
+            results.any(|it| {
+                it.rule.id == rule.id && it.revision == revision && matches!(it.outcome, Outcome::Skipped(_))
+            })
+        };
+        let required = |rule: &&Rule| is_required(rule, revision) && is_of_transport(rule, self.transport);
+        for report in rules {
+            let Some(rule) = rule::find(&report.id).filter(required) else { continue };
+            score.requirements += 1;
+            *match report.by_revision.get(&name) {
+                Some(RuleOutcome::Broken) => &mut score.broken,
+                Some(RuleOutcome::Kept) => &mut score.kept,
+                Some(RuleOutcome::NotVerified) => &mut score.not_verified,
+                Some(RuleOutcome::NotExercised) if is_skipped(rule) => &mut score.skipped,
+                Some(RuleOutcome::NotExercised | RuleOutcome::NotJudged) | None => &mut score.not_exercised,
+            } += 1;
+        }
+        score
     }
 
     fn rule_report(&self, rule: &'static Rule, compared: Option<&Compared<'_>>) -> RuleReport {
@@ -162,20 +191,4 @@ fn violations(results: &[&CheckResult]) -> Vec<ViolationReport> {
         });
     }
     all
-}
-
-/// What was found out about the requirements of a revision, among the rules of a report.
-fn score(rules: &[RuleReport], revision: Revision) -> Score {
-    let mut score = Score::default();
-    let name = revision.to_string();
-    for rule in rules.iter().filter(|rule| rule::find(&rule.id).is_some_and(|it| is_required(it, revision))) {
-        score.requirements += 1;
-        *match rule.by_revision.get(&name) {
-            Some(RuleOutcome::Broken) => &mut score.broken,
-            Some(RuleOutcome::Kept) => &mut score.kept,
-            Some(RuleOutcome::NotVerified) => &mut score.not_verified,
-            Some(RuleOutcome::NotExercised | RuleOutcome::NotJudged) | None => &mut score.not_exercised,
-        } += 1;
-    }
-    score
 }

@@ -137,6 +137,8 @@ pub struct CheckReport {
     pub revisions: RevisionSet,
     /// The revisions that were asked for and cannot be checked, and why.
     pub unsupported: Vec<(Revision, String)>,
+    /// Whether the server refused the check for want of authorization.
+    pub wants_authorization: bool,
     /// Every result, by probe and revision.
     pub results: Vec<CheckResult>,
     /// The rules that were to be judged, whether or not there are results.
@@ -156,9 +158,10 @@ impl CheckReport {
         self.results.iter().filter(|result| result.breaks_must())
     }
 
-    /// Whether anything was found out at all.
+    /// Whether anything was found out at all, beside how the server refuses clients without authorization.
     pub fn is_verified(&self) -> bool {
-        self.results.iter().any(|result| matches!(result.outcome, Outcome::Kept | Outcome::Broken(_)))
+        self.revisions.iter().next().is_some()
+            && self.results.iter().any(|result| matches!(result.outcome, Outcome::Kept | Outcome::Broken(_)))
     }
 
     /// How many results there are with this outcome.

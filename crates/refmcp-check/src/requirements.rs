@@ -14,6 +14,18 @@ pub(crate) fn is_required(rule: &Rule, revision: Revision) -> bool {
     lines().any(|(id, mut revisions)| id == rule.id && revisions.any(|it| it == revision.as_str()))
 }
 
+/// Whether a rule is about this transport, or about any. WebSocket is in no revision, and has none of its own.
+pub(crate) fn is_of_transport(rule: &Rule, transport: &str) -> bool {
+    let (area, _) = rule.id.split_once('-').unwrap_or_default();
+    match area {
+        "STDIO" => transport == "stdio",
+        "HTTP" | "MHTTP" => transport == "http",
+        "SSE" => transport == "http+sse",
+        "AUTH" => matches!(transport, "http" | "http+sse"),
+        _ => true,
+    }
+}
+
 /// The ids of rules, each with its revisions.
 fn lines() -> impl Iterator<Item = (&'static str, impl Iterator<Item = &'static str>)> {
     include_str!("requirements.txt").lines().filter_map(|line| {

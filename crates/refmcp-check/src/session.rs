@@ -31,6 +31,19 @@ pub(crate) struct Session {
     opening: Vec<String>,
 }
 
+/// Why there is no session, and what an auditor says of the attempt.
+#[derive(Debug)]
+pub(crate) struct NotOpen {
+    pub(crate) error: OpenError,
+    pub(crate) audited: Option<Audited>,
+}
+
+impl From<OpenError> for NotOpen {
+    fn from(error: OpenError) -> Self {
+        Self { error, audited: None }
+    }
+}
+
 /// Why there is no session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OpenError {
@@ -38,8 +51,10 @@ pub(crate) enum OpenError {
     Unreachable(String),
     /// The server does not speak the revision.
     Unsupported(String),
-    /// The server wants authorization, or is busy.
-    Refused(String),
+    /// The server wants authorization.
+    Unauthorized(String),
+    /// The server is busy.
+    Busy(String),
 }
 
 impl Session {
@@ -69,7 +84,7 @@ impl Session {
         revision: Revision,
         start_within: Duration,
         within: Duration,
-    ) -> Result<Self, OpenError> {
+    ) -> Result<Self, NotOpen> {
         let mut session = Self::unopened(target, revision, start_within).await?;
         let opened = match revision.lifecycle() {
             Lifecycle::Handshake => session.handshake().await,
@@ -81,10 +96,7 @@ impl Session {
                 session.connection.set_revision(revision);
                 Ok(session)
             }
-            Err(error) => {
-                session.close().await;
-                Err(error)
-            }
+            Err(error) => Err(NotOpen { error, audited: Some(session.close().await) }),
         }
     }
 
@@ -368,9 +380,9 @@ pub(crate) fn header_text(text: &str) -> String {
 pub(crate) fn check_access(answer: &Answer) -> Result<(), OpenError> {
     match answer.status {
         Some(status @ (401 | 403)) => {
-            Err(OpenError::Refused(format!("the server wants authorization: status {status}")))
+            Err(OpenError::Unauthorized(format!("the server wants authorization: status {status}")))
         }
-        Some(status @ (429 | 503)) => Err(OpenError::Refused(format!("the server is busy: status {status}"))),
+        Some(status @ (429 | 503)) => Err(OpenError::Busy(format!("the server is busy: status {status}"))),
         _ => Ok(()),
     }
 }

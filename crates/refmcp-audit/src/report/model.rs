@@ -54,7 +54,7 @@ pub struct CheckedServer {
     pub scores: BTreeMap<String, Score>,
 }
 
-/// What was found out about the requirements of one revision.
+/// What was found out about the requirements of one revision over the transport in use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Score {
@@ -66,7 +66,10 @@ pub struct Score {
     pub broken: u64,
     /// They should have been found out and could not be.
     pub not_verified: u64,
-    /// Skipped, or their situation did not arise.
+    /// The server does not offer what they are about, or it may not be tried.
+    #[serde(default)]
+    pub skipped: u64,
+    /// Nothing that passed had to do with them.
     pub not_exercised: u64,
 }
 
@@ -324,11 +327,11 @@ impl CheckedServer {
 
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { requirements, kept, broken, not_verified, not_exercised } = self;
+        let Self { requirements, kept, broken, not_verified, skipped, not_exercised } = self;
         write!(
             f,
             "of {requirements} requirements {kept} kept, {broken} broken, {not_verified} not verified, \
-             {not_exercised} skipped or not exercised"
+             {skipped} skipped, {not_exercised} not exercised"
         )
     }
 }

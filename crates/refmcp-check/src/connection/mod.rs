@@ -7,7 +7,7 @@ mod open_sessions;
 mod pipe;
 mod raw;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -86,8 +86,8 @@ pub type EventListener = Arc<dyn Fn(&Event) + Send + Sync>;
 pub(crate) struct Audit {
     auditor: Option<Arc<Mutex<Auditor>>>,
     revision: Arc<Mutex<Option<Revision>>>,
-    /// The last requests that were sent.
-    sent: Arc<Mutex<VecDeque<Value>>>,
+    /// What was sent, to show it beside what came back.
+    sent: Arc<Mutex<Sent>>,
     /// The number of the connection.
     number: u64,
     events: Option<EventListener>,
@@ -95,22 +95,63 @@ pub(crate) struct Audit {
     is_closed: Arc<AtomicBool>,
 }
 
-/// Requests that are kept, to show them beside their responses, and the bytes of the longest.
-const MAX_SENT: (usize, usize) = (256, 4 << 10);
+/// Bytes of the requests of a connection that are kept, to show them beside their responses.
+const MAX_SENT: usize = 4 << 20;
+
+/// The last requests of a connection, and which messages answer them.
+#[derive(Debug, Default)]
+struct Sent {
+    /// The events that the auditor has seen.
+    events: u64,
+    /// Requests with their ids.
+    requests: VecDeque<(Value, String)>,
+    size: usize,
+    /// The ids of responses, by the numbers of their events.
+    answers: BTreeMap<u64, Value>,
+}
+
+impl Sent {
+    /// Takes note of an event that the auditor sees next.
+    fn note(&mut self, event: &EventKind) {
+        self.events += 1;
+        let EventKind::Message { direction, text, .. } = event else { return };
+        let Ok(Value::Object(mut message)) = serde_json::from_str(text) else { return };
+        let Some(id) = message.remove("id") else { return };
+        match (direction, message.contains_key("method")) {
+            (Direction::Sent, true) => self.keep(id, text),
+            (Direction::Received, false) if self.answers.len() < MAX_ANSWERS => {
+                self.answers.insert(self.events, id);
+            }
+            _ => {}
+        }
+    }
+
+    fn keep(&mut self, id: Value, text: &str) {
+        self.size += text.len();
+        self.requests.push_back((id, text.to_owned()));
+        while self.size > MAX_SENT
+            && let Some((_, oldest)) = self.requests.pop_front()
+        {
+            self.size -= oldest.len();
+        }
+    }
+}
+
+/// Responses whose requests can be shown.
+const MAX_ANSWERS: usize = 1 << 16;
 
 /// What an auditor says of a connection.
 #[derive(Debug)]
 pub(crate) struct Audited {
     pub(crate) judgements: Vec<Judgement>,
-    sent: VecDeque<Value>,
+    sent: Sent,
 }
 
 impl Audited {
-    /// The request that a message answers.
-    pub(crate) fn request_of(&self, text: &str) -> Option<String> {
-        let message: Value = serde_json::from_str(text).ok()?;
-        let id = message.get("id").filter(|_| message.get("method").is_none())?;
-        self.sent.iter().rev().find(|request| request.get("id") == Some(id)).map(Value::to_string)
+    /// The request, as it was sent, that the message of this event answers.
+    pub(crate) fn request_of(&self, event: u64) -> Option<&str> {
+        let id = self.sent.answers.get(&event)?;
+        self.sent.requests.iter().rev().find(|(known, _)| known == id).map(|(_, text)| &**text)
     }
 }
 
@@ -138,29 +179,15 @@ impl Audit {
             events(&event);
         }
         let Some(auditor) = &self.auditor else { return };
-        if let EventKind::Message { direction: Direction::Sent, text, .. } = &event.kind {
-            self.keep(text);
-        }
-        auditor.lock().observe(&event);
+        // Events have the same numbers for both.
+        let mut auditor = auditor.lock();
+        self.sent.lock().note(&event.kind);
+        auditor.observe(&event);
     }
 
     /// Tells the listener alone.
     fn tell(&self, kind: EventKind) {
         Self { auditor: None, ..self.clone() }.happened(None, kind);
-    }
-
-    fn keep(&self, text: &str) {
-        let (count, size) = MAX_SENT;
-        let Some(request) =
-            Some(text).filter(|it| it.len() <= size).and_then(|it| serde_json::from_str(it).ok())
-        else {
-            return;
-        };
-        let mut sent = self.sent.lock();
-        sent.push_back(request);
-        if sent.len() > count {
-            sent.pop_front();
-        }
     }
 
     fn happened(&self, stream: Option<u64>, kind: EventKind) {

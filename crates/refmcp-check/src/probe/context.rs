@@ -94,7 +94,7 @@ impl Context {
     pub(crate) async fn open_at(&self, target: &Target) -> Result<Session, Stop> {
         let (start, within) = (self.shared.start_within, self.within());
         let opened = Session::open(target, self.revision, start, within).await;
-        opened.map_err(|error| Stop::NotVerified(reason(error)))
+        opened.map_err(|closed| Stop::NotVerified(reason(closed.error)))
     }
 
     /// A connection that has sent nothing yet, for messages of a revision.
@@ -218,6 +218,9 @@ impl std::fmt::Debug for Probe {
 
 pub(crate) fn reason(error: OpenError) -> String {
     match error {
-        OpenError::Unreachable(why) | OpenError::Unsupported(why) | OpenError::Refused(why) => why,
+        OpenError::Unreachable(why)
+        | OpenError::Unsupported(why)
+        | OpenError::Unauthorized(why)
+        | OpenError::Busy(why) => why,
     }
 }

@@ -111,6 +111,32 @@ async fn what_the_auditor_finds_has_its_request_too() {
     assert_eq!(report.report(None).broken().filter(|(_, it)| it.breaks_must()).count(), 1);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_answer_has_its_request_too() {
+    let long = Change::after(|asked, reply| {
+        if asked.method() == "tools/call" && asked.message["params"]["name"] == "get_weather" {
+            reply.edit(|message| {
+                message["result"]["content"] = json!([{ "type": "text", "text": "x".repeat(100_000) }]);
+                message["result"]["structuredContent"] = json!({ "temperature": "warm" });
+            });
+        }
+    });
+    let mut options = Options::default();
+    options.revisions = vec![SESSIONS];
+    options.only = vec![&refmcp_proto::rule::TOOL_06];
+    let report = Checker::new(long.pipe(), options).run(|_| {}).await;
+    for probe in ["audit", "call-tools"] {
+        let found = report.broken().find(|it| it.probe == probe).unwrap_or_else(|| panic!("{probe}"));
+        let exchange = &found.violation().unwrap().exchange;
+        assert!(exchange.answer.len() < 10_000, "{}", exchange.answer.len());
+        let request: serde_json::Value = serde_json::from_str(&exchange.request).unwrap();
+        assert_eq!(
+            (&request["method"], &request["params"]["name"]),
+            (&json!("tools/call"), &json!("get_weather"))
+        );
+    }
+}
+
 #[test]
 fn every_rule_that_is_checked_has_examples() {
     let checked: BTreeSet<&str> = checked_rules().map(|rule| rule.id).collect();

@@ -116,10 +116,33 @@ fn a_rule_has_one_outcome_and_one_for_each_revision() {
 fn scores_count_the_requirements_of_their_revision() {
     let report = report().report(None);
     let scores = report.checked.unwrap().scores;
-    let expected = Score { requirements: 5, kept: 0, broken: 1, not_verified: 2, not_exercised: 2 };
+    let expected =
+        Score { requirements: 5, kept: 0, broken: 1, not_verified: 2, skipped: 1, not_exercised: 1 };
     assert_eq!(scores[OLD.as_str()], expected);
     assert!(requirements(OLD).any(|rule| rule.id == "RPC-05"));
     assert!(requirements(OLD).all(|rule| rule.id != "MHTTP-01"));
+}
+
+#[test]
+fn scores_count_the_requirements_of_their_transport() {
+    let of = |transport: &'static str| {
+        let rules = vec![&rule::RPC_05, &rule::HTTP_02, &rule::MHTTP_10, &rule::STDIO_04, &rule::SSE_02];
+        let revisions = RevisionSet::ALL;
+        let results = vec![result(&rule::RPC_05, NEW, Outcome::Kept)];
+        let report = CheckReport { transport, rules, revisions, results, ..CheckReport::default() };
+        let scores = report.report(None).checked.unwrap().scores;
+        scores.into_values().map(|score| score.requirements).collect::<Vec<_>>()
+    };
+    let required = |id: &str, revision| requirements(revision).filter(|rule| rule.id == id).count() as u64;
+    for (transport, ids) in [
+        ("http", &["RPC-05", "HTTP-02", "MHTTP-10"][..]),
+        ("stdio", &["RPC-05", "STDIO-04"]),
+        ("http+sse", &["RPC-05", "SSE-02"]),
+        ("websocket", &["RPC-05"]),
+    ] {
+        let counted = Revision::ALL.map(|revision| ids.iter().map(|id| required(id, revision)).sum::<u64>());
+        assert_eq!(of(transport), counted, "{transport}");
+    }
 }
 
 #[test]

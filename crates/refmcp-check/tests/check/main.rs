@@ -9,3 +9,4 @@ mod not_verified;
 mod own_server;
 mod servers;
 mod sse;
+mod unauthorized;

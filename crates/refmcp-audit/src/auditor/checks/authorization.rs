@@ -92,7 +92,7 @@ impl Authorization {
 /// 401 and 403 fit the reason that the challenge names, and the challenge has what the client needs.
 fn check_challenge(status: u16, headers: &[Header], stream: &Stream, context: &mut Context<'_>) {
     let named = stream.header("mcp-protocol-version").and_then(|version| version.parse::<Revision>().ok());
-    let revision = context.state.negotiated.or(named);
+    let revision = context.state.negotiated.or(named).or(stream.revision);
     let challenge = header(headers, "www-authenticate").unwrap_or_default();
     let error = ["invalid_token", "insufficient_scope", "invalid_request"]
         .into_iter()
