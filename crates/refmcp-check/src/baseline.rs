@@ -79,6 +79,23 @@ impl Baseline {
         Self { entries }
     }
 
+    /// The same with what a report found in place of what it judged. Entries that it says nothing of are kept.
+    #[must_use]
+    pub fn updated(&self, report: &CheckReport) -> Self {
+        let is_judged = |entry: &&Entry| {
+            let mut about = report.results.iter().filter(|result| entry.is_about(result));
+            about.any(|it| matches!(it.outcome, Outcome::Kept | Outcome::Broken(_)))
+        };
+        let mut entries: Vec<Entry> =
+            self.entries.iter().filter(|entry| !is_judged(entry)).copied().collect();
+        for entry in Self::of(report).entries {
+            if !entries.contains(&entry) {
+                entries.push(entry);
+            }
+        }
+        Self { entries }
+    }
+
     /// Tells what is new in a report, what is known, and what is stale in the baseline. An entry whose rule was not judged is
     /// not stale.
     pub fn compare<'a>(&self, report: &'a CheckReport) -> Compared<'a> {
@@ -153,6 +170,15 @@ mod tests {
         let written = Baseline::of(&report);
         assert_eq!(Baseline::parse(&written.to_string()), Ok(written.clone()));
         assert!(written.compare(&report).new.is_empty());
+    }
+
+    #[test]
+    fn an_update_keeps_what_was_not_judged() {
+        let known = Baseline::parse("RPC-05\nRPC-07\nRPC-02\n").unwrap();
+        assert_eq!(known.updated(&CheckReport::default()), known);
+        let report = report(&[(&rule::RPC_05, false), (&rule::RPC_06, true), (&rule::RPC_07, true)]);
+        let latest = Revision::LATEST;
+        assert_eq!(known.updated(&report).to_string(), format!("RPC-02\nRPC-06 {latest}\nRPC-07 {latest}\n"));
     }
 
     #[test]

@@ -25,8 +25,11 @@ pub(crate) async fn run(
 ) -> Result<ExitReason> {
     let bars = Bars::on_stderr();
     let person = Person::new(shared, &bars);
-    let known =
-        options.baseline.as_deref().filter(|_| !options.update_baseline).map(read_baseline).transpose()?;
+    let known = match options.baseline.as_deref() {
+        // An update may be the first.
+        Some(file) if options.update_baseline && !file.exists() => Some(Baseline::default()),
+        file => file.map(read_baseline).transpose()?,
+    };
     // Read before the check takes its time, and before it may be written over.
     let earlier = options.diff.as_deref().map(read_report).transpose()?;
     let servers = Servers::new(shared, &person)?.beside(&bars);
@@ -51,18 +54,28 @@ pub(crate) async fn run(
         })
         .await;
     drop(bar);
-    if let Some(file) = options.baseline.as_deref().filter(|_| options.update_baseline) {
-        let text = Baseline::of(&report).to_string();
+    // A server that was not checked says nothing about what is known of it.
+    if let (Some(file), Some(known), true) =
+        (&options.baseline, &known, options.update_baseline && report.is_verified())
+    {
+        let text = known.updated(&report).to_string();
         std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
     }
+    let known = known.filter(|_| !options.update_baseline);
     let compared = known.as_ref().map(|known| known.compare(&report));
     let judged = judged(&report, compared.as_ref())?;
     let paint = Paint::for_stream(&std::io::stdout(), shared.no_color);
+    // Each revision that was asked for by name has to be checked.
+    let is_whole = options.revisions().is_empty() || report.unsupported.is_empty();
     if let Some(earlier) = earlier {
         let difference = Difference::between(&earlier, &judged.report);
         let ended = write_difference(&difference, &options.save, options.output, paint)?;
         let is_stale = compared.is_some_and(|compared| !compared.stale.is_empty());
-        return Ok(if is_stale && ended == ExitReason::Done { ExitReason::RulesBroken } else { ended });
+        return Ok(match ended {
+            ExitReason::Done if is_stale => ExitReason::RulesBroken,
+            ExitReason::Done if !is_whole || !report.is_verified() => ExitReason::NothingJudged,
+            ended => ended,
+        });
     }
     write(&options.save, options.output, paint, |format, paint| match format {
         ReportFormat::Text => {
@@ -71,7 +84,10 @@ pub(crate) async fn run(
         }
         _ => judged.rendered(format, paint),
     })?;
-    Ok(reason(&report, compared.as_ref(), options.update_baseline))
+    Ok(match reason(&report, compared.as_ref(), options.update_baseline) {
+        ExitReason::Done if !is_whole => ExitReason::NothingJudged,
+        reason => reason,
+    })
 }
 
 fn read_baseline(file: &Path) -> Result<Baseline> {
@@ -86,10 +102,10 @@ fn reason(report: &CheckReport, compared: Option<&Compared<'_>>, updated: bool) 
         Some(compared) => compared.new.iter().any(|it| it.breaks_must()) || !compared.stale.is_empty(),
         None => report.broken_musts().next().is_some() && !updated,
     };
-    match (report.is_verified(), failed) {
-        (false, _) => ExitReason::NothingJudged,
-        (true, true) => ExitReason::RulesBroken,
-        (true, false) => ExitReason::Done,
+    match (failed, report.is_verified()) {
+        (true, _) => ExitReason::RulesBroken,
+        (false, true) => ExitReason::Done,
+        (false, false) => ExitReason::NothingJudged,
     }
 }
 
@@ -195,7 +211,9 @@ fn summary(report: &CheckReport, compared: Option<&Compared<'_>>) -> String {
     );
     if !report.is_verified() {
         text += "nothing could be verified\n";
-        if report.transport == "http" {
+        if report.wants_authorization {
+            text += "a token is sent with --header \"Authorization: Bearer TOKEN\"\n";
+        } else if report.transport == "http" {
             text += "a server over HTTP+SSE or WebSocket is checked with --transport sse or websocket\n";
         }
     }

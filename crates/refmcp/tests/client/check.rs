@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::support::http::{self, Answer};
 use crate::{User, scripted};
 
 #[test]
@@ -69,6 +70,38 @@ fn a_baseline_has_what_is_known_and_nothing_stale() {
     user.write("known.txt", "PING-1\n");
     let wrong = user.with_script(&words, &server);
     assert!(wrong.code == 1 && wrong.err.contains("line 1"), "{}", wrong.err);
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_leaves_the_baseline_as_it_is() {
+    let user = User::new();
+    user.write("known.txt", "PING-01\nRPC-06\n");
+    let words = ["check", "--baseline", &user.word("known.txt"), "--update-baseline"];
+    let ended = user.with(&words, &["no-such-program"]);
+    assert_eq!((ended.code, user.read("known.txt").as_str()), (7, "PING-01\nRPC-06\n"), "{}", ended.out);
+    let words = [&words[..], &["--only", "PING-01"]].concat();
+    assert_eq!(user.with_script(&words, &scripted("{}", &[])).code, 0);
+    assert_eq!(user.read("known.txt"), "RPC-06\nPING-01 2025-06-18\n", "what was not judged stays");
+}
+
+#[test]
+fn each_revision_that_is_asked_for_has_to_be_checked() {
+    let words = ["check", "--only", "RPC-06", "--revision", "2025-06-18"];
+    let server = scripted("{}", &[]);
+    assert_eq!(User::new().with_script(&words, &server).code, 0);
+    let ended = User::new().with_script(&[&words[..], &["--revision", "2024-11-05"]].concat(), &server);
+    assert_eq!(ended.code, 7, "{}", ended.out);
+    assert!(ended.out.contains("2024-11-05 is not checked"), "{}", ended.out);
+}
+
+#[test]
+fn a_server_that_wants_a_token_is_no_success_and_the_option_is_named() {
+    let origin =
+        http::answering(|_, _| Answer("401 Unauthorized", "WWW-Authenticate: Bearer\r\n", String::new()));
+    let ended = User::new().run(&["check", "--revision", "2025-11-25", &format!("{origin}/mcp")]);
+    assert_eq!(ended.code, 7, "{}{}", ended.out, ended.err);
+    let hint = "a token is sent with --header \"Authorization: Bearer TOKEN\"";
+    assert!(ended.out.contains(hint), "{}", ended.out);
 }
 
 #[test]
