@@ -127,7 +127,9 @@ impl Checker {
             callable,
             audited: Vec::new().into(),
         });
-        let results = run_probes(&shared, &offers, progress).await;
+        let newest_refused = refused.iter().map(|(revision, _)| *revision).max_by_key(|it| it.as_str());
+        let plan = plan(&shared, &offers, newest_refused);
+        let results = run_probes(&shared, plan, progress).await;
         results.into_iter().filter(|it| shared.options.wants(it.rule)).for_each(|it| report.add(it));
         close_idle(&shared).await;
         shared.target.end_sessions().await;
@@ -207,32 +209,35 @@ async fn discover(target: &Target, options: &Options, report: &mut CheckReport) 
     Discovered { offers, sessions, start_within, refused }
 }
 
-/// Which probe runs in which revisions.
-fn plan<'a>(
+/// Which probe runs in which revisions. Where the server lets the check in nowhere, some run in the newest that it refused.
+fn plan(
     shared: &Shared,
-    offers: &'a BTreeMap<Revision, Arc<Offer>>,
-) -> Vec<(&'static Probe, Revision, &'a Arc<Offer>)> {
+    offers: &BTreeMap<Revision, Arc<Offer>>,
+    refused: Option<Revision>,
+) -> Vec<(&'static Probe, Revision, Arc<Offer>)> {
     let mut plan = Vec::new();
     for probe in probe::all().filter(|probe| probe.fits(&shared.target)) {
         let wanted = shared.options.wants_probe(probe);
         let spoken = offers.iter().rev().filter(|(revision, _)| wanted && probe.is_of(**revision));
         let count = if probe.runs == Runs::Newest { 1 } else { usize::MAX };
-        plan.extend(spoken.take(count).map(|(revision, offer)| (probe, *revision, offer)));
+        plan.extend(spoken.take(count).map(|(revision, offer)| (probe, *revision, offer.clone())));
+        let refused =
+            refused.filter(|it| offers.is_empty() && wanted && probe.is_without_access && probe.is_of(*it));
+        plan.extend(refused.map(|revision| (probe, revision, Arc::default())));
     }
     plan
 }
 
 async fn run_probes(
     shared: &Arc<Shared>,
-    offers: &BTreeMap<Revision, Arc<Offer>>,
+    plan: Vec<(&'static Probe, Revision, Arc<Offer>)>,
     progress: impl Fn(Progress<'_>),
 ) -> Vec<CheckResult> {
-    let plan = plan(shared, offers);
     let (total, mut done) = (plan.len(), 0);
     let slots = Arc::new(Semaphore::new(shared.options.jobs.max(1)));
     let mut running = JoinSet::new();
     for (index, (probe, revision, offer)) in plan.into_iter().enumerate() {
-        let context = Context::new(shared.clone(), revision, offer.clone(), probe);
+        let context = Context::new(shared.clone(), revision, offer, probe);
         let slots = slots.clone();
         running.spawn(async move {
             // It is never closed.

@@ -30,7 +30,7 @@ pub(super) const NOT_AUDITED: &[NotAudited] = &[
     (&["MHTTP-21"], "which arguments are secrets only people know"),
     (&["SSE-06"], "only a server that names a foreign endpoint shows it"),
     (&["AUTH-01"], "credentials of a process are not on the wire"),
-    (&["AUTH-03"], "the metadata of a resource is not in a recording; no probe reads it yet"),
+    (&["AUTH-03"], "the metadata of a resource is not in a recording; `check` reads it"),
     (&["AUTH-05"], "a challenge without it leaves the well-known URL, which is not in a recording"),
     (
         &[

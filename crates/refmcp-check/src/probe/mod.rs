@@ -4,8 +4,10 @@
 //! its session with others, and an auditor judges all that passes there. A *harsh* one has a connection of its own, and only
 //! the probe judges what a server answers to a client like that. CONTRIBUTING.md says how one is added.
 
+mod authorization;
 mod context;
 mod http;
+mod input_rounds;
 mod items;
 mod lifecycle;
 mod messages;
@@ -30,6 +32,8 @@ pub(crate) struct Probe {
     pub(crate) audited: &'static [&'static Rule],
     pub(crate) transport: ProbeTransport,
     pub(crate) conduct: Conduct,
+    /// Whether it is made where the server lets the check in nowhere.
+    pub(crate) is_without_access: bool,
     /// In which of the revisions that the server speaks it runs.
     pub(crate) runs: Runs,
     pub(crate) run: Run,
@@ -92,7 +96,8 @@ impl Probe {
     /// A probe that keeps the rules for clients.
     const fn gentle(name: &'static str, rules: &'static [&'static Rule], run: Run) -> Self {
         let (transport, conduct) = (ProbeTransport::Any, Conduct::Gentle);
-        Self { name, rules, audited: &[], transport, conduct, runs: Runs::Each, run }
+        let (audited, is_without_access, runs): (&[&Rule], _, _) = (&[], false, Runs::Each);
+        Self { name, rules, audited, transport, conduct, is_without_access, runs, run }
     }
 
     /// A probe that breaks them.
@@ -103,6 +108,11 @@ impl Probe {
     /// The same over one transport alone.
     const fn over(self, transport: ProbeTransport) -> Self {
         Self { transport, ..self }
+    }
+
+    /// The same, in the newest revision alone, and where the server wants authorization too.
+    const fn without_access(self) -> Self {
+        Self { is_without_access: true, ..self.once() }
     }
 
     /// The same, by which the auditor judges these rules.
@@ -132,7 +142,9 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Probe> {
         lifecycle::PROBES,
         stateless::PROBES,
         http::PROBES,
+        authorization::PROBES,
         tools::PROBES,
+        input_rounds::PROBES,
         items::PROBES,
         utilities::PROBES,
     ];

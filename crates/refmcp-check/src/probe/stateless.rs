@@ -14,6 +14,7 @@ pub(super) static PROBES: &[Probe] = &[
     Probe::gentle("discover", &[&rule::STATE_09], |cx| Box::pin(discover(cx))),
     Probe::harsh("missing-capabilities", &[&rule::STATE_05], |cx| Box::pin(missing_capabilities(cx))),
     Probe::harsh("unsupported-version", &[&rule::STATE_07], |cx| Box::pin(unsupported_version(cx))),
+    Probe::harsh("earlier-capabilities", &[&rule::STATE_01], |cx| Box::pin(earlier_capabilities(cx))),
     Probe::gentle("undeclared-capability", &[&rule::STATE_16], |cx| Box::pin(undeclared_capability(cx))),
     Probe::harsh("unknown-log-level", &[&rule::LOG_04], |cx| Box::pin(unknown_log_level(cx))),
     Probe::gentle("same-lists", &[&rule::STATE_12, &rule::TOOL_03], |cx| Box::pin(same_lists(cx))),
@@ -68,6 +69,34 @@ async fn missing_capabilities(cx: &mut Context) -> Result<(), Stop> {
         what,
         "refuse it with the error -32602, over HTTP with status 400",
     );
+    Ok(())
+}
+
+/// A request is served by what it says itself, and not by what an earlier one on the same connection said.
+async fn earlier_capabilities(cx: &mut Context) -> Result<(), Stop> {
+    let version = cx.revision.as_str();
+    let mut session = cx.unopened(cx.revision).await?;
+    let mut bare = request_meta(version);
+    bare.remove(keys::CLIENT_CAPABILITIES);
+    let (first_id, first) = with_meta(&mut session, version, bare.clone().into()).await;
+    let (full_id, full) = with_meta(&mut session, version, request_meta(version).into()).await;
+    let (id, mut answer) = with_meta(&mut session, version, bare.into()).await;
+    session.close().await;
+    answer.exchange.repeat = cx.repeat();
+    if first.result(&first_id).is_some() {
+        let why = "requests without capabilities are served even where no earlier one has any";
+        return Err(Stop::NotVerified(why.to_owned()));
+    }
+    if full.result(&full_id).is_none() || answer.late {
+        let why = format!("server/discover is answered with {}", full.summary(&full_id));
+        return Err(Stop::NotVerified(why));
+    }
+    let inferred = answer.result(&id).is_some();
+    let what = || {
+        "a request without clientCapabilities is served once another on its connection had them".to_owned()
+    };
+    let expected = "take what a client can do from each request alone";
+    cx.check(&rule::STATE_01, &answer, !inferred, what, expected);
     Ok(())
 }
 

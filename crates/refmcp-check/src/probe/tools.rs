@@ -40,7 +40,7 @@ fn tools(cx: &Context) -> Result<Vec<Value>, Stop> {
 }
 
 /// The tools that may be called.
-fn callable(cx: &Context) -> Result<Vec<Value>, Stop> {
+pub(super) fn callable(cx: &Context) -> Result<Vec<Value>, Stop> {
     let may_call = |tool: &Value| name(tool).is_some_and(|name| cx.shared.callable.contains(name));
     let tools: Vec<Value> = tools(cx)?.into_iter().filter(may_call).collect();
     if tools.is_empty() {

@@ -17,7 +17,8 @@ fn refusal(status: u16, challenge: &str) -> Option<Reply> {
 }
 
 fn outcomes(report: &CheckReport) -> Vec<(&str, bool)> {
-    report.results.iter().map(|it| (it.rule.id, it.outcome == Outcome::Kept)).collect()
+    let judged = report.results.iter().filter(|it| matches!(it.outcome, Outcome::Kept | Outcome::Broken(_)));
+    judged.map(|it| (it.rule.id, it.outcome == Outcome::Kept)).collect()
 }
 
 #[tokio::test]
@@ -29,10 +30,21 @@ async fn how_a_server_asks_for_a_token_is_judged() {
     assert_eq!(outcomes(&report), [("AUTH-02", true), ("AUTH-04", true)], "{report:#?}");
     let unnamed = check(Change::instead(|_| refusal(401, "Bearer"))).await;
     assert_eq!(outcomes(&unnamed), [("AUTH-02", true), ("AUTH-04", false)], "{unnamed:#?}");
-    let violation = unnamed.results[1].violation().unwrap();
+    let violation = unnamed.broken().next().unwrap().violation().unwrap();
     assert!(violation.exchange.answer.contains("401"), "{violation:#?}");
     let wrong = check(Change::instead(|_| refusal(403, "Bearer error=\"invalid_token\""))).await;
     assert_eq!(outcomes(&wrong), [("AUTH-02", false)], "{wrong:#?}");
+}
+
+#[tokio::test]
+async fn the_metadata_is_read_without_a_token() {
+    let change = Change::instead(|asked| match &*asked.http {
+        "GET" => Some(Reply::new(200, &[serde_json::json!({ "resource": "x" })])),
+        _ => refusal(401, "Bearer resource_metadata=\"/.well-known/oauth-protected-resource/mcp\""),
+    });
+    let report = check(change).await;
+    let found = report.broken().find(|it| it.rule.id == "AUTH-03").unwrap();
+    assert!(found.violation().unwrap().exchange.request.starts_with("GET /.well-known/"), "{found:#?}");
 }
 
 #[tokio::test]

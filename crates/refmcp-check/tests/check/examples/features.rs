@@ -142,6 +142,15 @@ pub(super) fn examples() -> Vec<Example> {
             }),
         ),
         pipe(
+            "altered-request-state",
+            &["MRTR-08"],
+            STATELESS,
+            Change::instead(|asked| {
+                let repeats = asked.message["params"]["requestState"].is_string();
+                repeats.then(|| Reply { ends: true, ..Reply::new(500, &[]) })
+            }),
+        ),
+        pipe(
             "set-log-level",
             &["LOG-02"],
             SESSIONS,

@@ -60,6 +60,17 @@ pub(super) fn examples() -> Vec<Example> {
                 missing.then(|| succeed(asked))
             }),
         ),
+        // The third request of the probe's connection.
+        pipe(
+            "earlier-capabilities",
+            &["STATE-01"],
+            STATELESS,
+            Change::instead(|asked| {
+                let meta = asked.message["params"]["_meta"].as_object()?;
+                let missing = !meta.contains_key("io.modelcontextprotocol/clientCapabilities");
+                (missing && asked.id() == 1003).then(|| succeed(asked))
+            }),
+        ),
         pipe(
             "unsupported-version",
             &["STATE-07"],

@@ -94,6 +94,15 @@ pub(super) fn examples() -> Vec<Example> {
             }),
         ),
     ];
+    examples.push(Example {
+        beside: Some(Change::instead(|asked| with_metadata(asked, &json!(["https://issuer.example"])))),
+        ..over_http(
+            "resource-metadata",
+            &["AUTH-03"],
+            SESSIONS,
+            Change::instead(|asked| with_metadata(asked, &json!([]))),
+        )
+    });
     let streamed = |instead| Change { instead, after: |_, _| {} };
     examples.push(Example {
         beside: Some(streamed(|asked| events(asked, |asked| asked.id().to_string(), false))),
@@ -145,4 +154,14 @@ fn events(asked: &Asked, event_id: fn(&Asked) -> String, another: bool) -> Optio
     let response = |id: i64| json!({ "jsonrpc": "2.0", "id": id, "result": {} });
     let responses = [response(id), response(id + 1)];
     stream("resumed", if another { &responses } else { &responses[..1] })
+}
+
+/// A server that lets clients in which have a session, and has metadata for others.
+fn with_metadata(asked: &Asked, servers: &Value) -> Option<Reply> {
+    if asked.http == "GET" && asked.header("accept") == Some("application/json") {
+        return Some(Reply::new(200, &[json!({ "authorization_servers": servers })]));
+    }
+    let challenge = ("www-authenticate".to_owned(), "Bearer".to_owned());
+    let is_stranger = asked.method() == "ping" && asked.header("mcp-session-id").is_none();
+    is_stranger.then(|| Reply { headers: vec![challenge], ..Reply::new(401, &[]) })
 }
