@@ -1,6 +1,7 @@
 //! What differs between two reports: of two versions of a client, say, or of the same one on two days.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Serialize;
 
@@ -54,7 +55,24 @@ pub struct Change {
 struct Merged<'a> {
     rule: &'a RuleReport,
     outcome: RuleOutcome,
-    what: Vec<&'a str>,
+    what: Vec<Way<'a>>,
+}
+
+/// A way in which a rule is broken, and the revision where the report tells it: what is broken in one is no news there, but is in
+/// another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Way<'a> {
+    what: &'a str,
+    revision: Option<&'a str>,
+}
+
+impl fmt::Display for Way<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.revision {
+            Some(revision) => write!(f, "{} ({revision})", self.what),
+            None => f.write_str(self.what),
+        }
+    }
 }
 
 impl Difference {
@@ -94,7 +112,7 @@ impl Difference {
         let outcome = |side: Option<&Merged<'_>>| side.map_or(RuleOutcome::NotExercised, |it| it.outcome);
         let known = before.map_or(&[][..], |it| &it.what);
         let what = now.map_or(&[][..], |it| &it.what);
-        let new: Vec<&str> = what.iter().filter(|what| !known.contains(what)).copied().collect();
+        let new: Vec<Way<'_>> = what.iter().filter(|what| !known.contains(what)).copied().collect();
         let list = match (outcome(before), outcome(now)) {
             (RuleOutcome::Broken, RuleOutcome::Broken) if new.is_empty() => &mut self.still_broken,
             (_, RuleOutcome::Broken) => &mut self.newly_broken,
@@ -113,7 +131,7 @@ impl Difference {
             text: rule.text.clone(),
             before: outcome(before),
             outcome: outcome(now),
-            what: shown.into_iter().map(str::to_owned).collect(),
+            what: shown.iter().map(Way::to_string).collect(),
         });
     }
 }
@@ -122,7 +140,12 @@ impl Difference {
 fn merged(report: &Report) -> BTreeMap<(Role, &str), Merged<'_>> {
     let mut all: BTreeMap<(Role, &str), Merged<'_>> = BTreeMap::new();
     for rule in report.rules() {
-        let what = rule.violations.iter().map(|violation| &*violation.what);
+        let what = rule.violations.iter().flat_map(|violation| {
+            let what = &*violation.what;
+            let revisions = violation.revisions.iter().map(move |it| Way { what, revision: Some(it) });
+            // An audit does not tell them apart.
+            revisions.chain(violation.revisions.is_empty().then_some(Way { what, revision: None }))
+        });
         let known = all.entry((rule.party, &rule.id)).or_insert_with(|| Merged {
             rule,
             outcome: rule.outcome,

@@ -34,6 +34,25 @@ fn another_way_to_break_a_rule_is_new() {
 }
 
 #[test]
+fn a_rule_that_is_broken_in_another_revision_is_new() {
+    let in_revisions = |revisions: &[&str]| {
+        let mut report = report(BROKEN);
+        for rule in report.judgements.iter_mut().flat_map(|judgement| &mut judgement.rules) {
+            for violation in &mut rule.violations {
+                violation.revisions = revisions.iter().map(|&it| it.to_owned()).collect();
+            }
+        }
+        report
+    };
+    let (one, two) = (in_revisions(&["2025-06-18"]), in_revisions(&["2025-06-18", "2025-11-25"]));
+    let worse = Difference::between(&one, &two);
+    assert_eq!(ids(&worse.newly_broken), ["RPC-05"]);
+    assert_eq!(worse.newly_broken[0].what, ["a response to no request (2025-11-25)"]);
+    let better = Difference::between(&two, &one);
+    assert_eq!((ids(&better.newly_broken), ids(&better.still_broken)), (vec![], vec!["RPC-05"]));
+}
+
+#[test]
 fn names_and_transports_of_parties_do_not_count() {
     let broken = report(BROKEN);
     let other = report(&BROKEN.replace("\"tests\"", "\"renamed\"").replace("stdio", "websocket"));

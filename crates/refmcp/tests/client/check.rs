@@ -1,5 +1,7 @@
 //! `check`: what it prints about servers, and how it ends.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
 use crate::support::http::{self, Answer};
@@ -7,8 +9,11 @@ use crate::{User, scripted};
 
 #[test]
 fn our_own_server_is_clean() {
+    let begun = Instant::now();
     let ended = User::new().with_stdio(&["check", "--all", "--skip", "TOOL-07"]);
     assert_eq!(ended.code, 0, "{}{}", ended.out, ended.err);
+    // A whole run against a local server.
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     assert!(ended.out.contains(" 0 broken ") && ended.out.contains(" 0 not verified"), "{}", ended.out);
     assert!(ended.out.contains("RPC-05 ids 2025-11-25 kept"), "{}", ended.out);
 }
