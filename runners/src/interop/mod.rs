@@ -264,14 +264,15 @@ impl ClientRun {
         }
         problems
             .extend(servers.into_iter().filter_map(|server| server.stop().err()).map(|e| format!("{e:#}")));
+        let report =
+            fs::read_to_string(&lines).with_context(|| format!("cannot read {}", lines.display()))?;
         // What runs through a relay is the same.
         if !is_relayed {
             let known = known.of(self.client.name, seen.name());
-            let judged = referee::judge_client(&paths.server, &recordings, &known, self.revision);
+            let did = table::has_ok(&report);
+            let judged = referee::judge_client(&paths.server, &recordings, &known, self.revision, did);
             problems.extend(judged.context("the recording cannot be judged")?);
         }
-        let report =
-            fs::read_to_string(&lines).with_context(|| format!("cannot read {}", lines.display()))?;
         Ok(RunReport { lines: report, problems, failed, took: begin.elapsed() })
     }
 

@@ -72,6 +72,14 @@ impl Counts {
     }
 }
 
+/// Whether a client has done something, by its lines.
+pub(crate) fn has_ok(lines: &str) -> bool {
+    lines
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Line>(line).ok())
+        .any(|line| line.status == Status::Ok)
+}
+
 /// The results of all runs.
 #[derive(Debug)]
 pub(crate) struct Table {
@@ -320,6 +328,14 @@ mod tests {
             "feature": feature, "status": status, "detail": detail
         });
         line.to_string() + "\n"
+    }
+
+    #[test]
+    fn a_client_that_did_something_says_so() {
+        let (ok, unsupported) =
+            (line(stdio("a"), "r", "ping", "ok", ""), line(stdio("a"), "r", "ping", "unsupported", ""));
+        assert!(has_ok(&format!("{unsupported}{ok}")));
+        assert!(!has_ok(&unsupported) && !has_ok("") && !has_ok("{"));
     }
 
     #[test]
