@@ -46,6 +46,11 @@ const MAX_BYTES: usize = 8 << 20;
 const MAX_TEXT: usize = 4096;
 
 impl Excerpt {
+    /// Takes an event as it passes, for a page of what is no recording.
+    pub fn add(&mut self, event: &Event) {
+        self.observe(self.events + 1, 0, event);
+    }
+
     /// Takes the next event, which has this number; the recording numbers its connection lower by `offset`.
     pub(super) fn observe(&mut self, number: u64, offset: u64, event: &Event) {
         self.events = number;

@@ -2,17 +2,20 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use parking_lot::Mutex;
+use refmcp_audit::recording::{Event, EventKind};
 use refmcp_audit::report::{Difference, Excerpt, Report};
-use refmcp_check::{Baseline, CheckReport, CheckResult, Checker, Compared, Options, Outcome};
+use refmcp_check::{Baseline, CheckReport, CheckResult, Checker, Compared, EventListener, Options, Outcome};
 use refmcp_client::Revision;
 use serde_json::Number;
 
 use crate::args::{CheckOptions, ExitReason, ReportFormat, SharedOptions, Target, UsageError};
 use crate::command::client::{Person, Servers};
 use crate::command::report::{Judged, read_report, write, write_difference};
-use crate::record::Recording;
+use crate::record::{Recording, masks};
 use crate::ui::progress::Bars;
 use crate::ui::redact::{masked, masked_json};
 use crate::ui::style::Paint;
@@ -34,8 +37,16 @@ pub(crate) async fn run(
     let earlier = options.diff.as_deref().map(read_report).transpose()?;
     let servers = Servers::new(shared, &person)?.beside(&bars);
     let mut to_check = servers.to_check(target, options.transport).await?;
-    if let Some(record) = Recording::open(&shared.record, false)?.listener() {
-        to_check = to_check.observed_by(record);
+    let is_page = |format| format == ReportFormat::Html;
+    let wants_page = is_page(options.output) || options.save.iter().any(|saved| is_page(saved.format));
+    let excerpt: Arc<Mutex<Excerpt>> = Arc::default();
+    let listeners: Vec<EventListener> = Recording::open(&shared.record, false)?
+        .listener()
+        .into_iter()
+        .chain(wants_page.then(|| for_page(excerpt.clone())))
+        .collect();
+    if !listeners.is_empty() {
+        to_check = to_check.observed_by(Arc::new(move |event| listeners.iter().for_each(|it| it(event))));
     }
     let mut settings = Options::default();
     settings.revisions = options.revisions();
@@ -46,7 +57,7 @@ pub(crate) async fn run(
     settings.only.clone_from(&options.only);
     settings.skip.clone_from(&options.skip);
     settings.probes.clone_from(&options.probe);
-    let bar = parking_lot::Mutex::new(bars.call("check"));
+    let bar = Mutex::new(bars.call("check"));
     let report = Checker::new(to_check, settings)
         .run(|progress| {
             let (done, total) = (Number::from(progress.done), Number::from(progress.total));
@@ -63,7 +74,7 @@ pub(crate) async fn run(
     }
     let known = known.filter(|_| !options.update_baseline);
     let compared = known.as_ref().map(|known| known.compare(&report));
-    let judged = judged(&report, compared.as_ref())?;
+    let judged = judged(&report, compared.as_ref(), std::mem::take(&mut *excerpt.lock()))?;
     let paint = Paint::for_stream(&std::io::stdout(), shared.no_color);
     // Each revision that was asked for by name has to be checked.
     let is_whole = options.revisions().is_empty() || report.unsupported.is_empty();
@@ -109,11 +120,23 @@ fn reason(report: &CheckReport, compared: Option<&Compared<'_>>, updated: bool) 
     }
 }
 
+/// What shows on a page what passed, without secrets.
+fn for_page(excerpt: Arc<Mutex<Excerpt>>) -> EventListener {
+    let masks = masks();
+    Arc::new(move |event: &Event| {
+        let mut kind = masks.masked(event.kind.clone());
+        if let EventKind::Message { text, .. } | EventKind::Sse { data: text, .. } = &mut kind {
+            *text = masked(text).into_owned();
+        }
+        excerpt.lock().add(&Event { kind, ..event.clone() });
+    })
+}
+
 /// The report in the shape of audits, without secrets.
-fn judged(report: &CheckReport, compared: Option<&Compared<'_>>) -> Result<Judged> {
+fn judged(report: &CheckReport, compared: Option<&Compared<'_>>, excerpt: Excerpt) -> Result<Judged> {
     let json = serde_json::to_value(report.report(compared)).context("cannot write the report as JSON")?;
     let report = serde_json::from_value(masked_json(json)).context("cannot write the report as JSON")?;
-    Ok(Judged { report, excerpt: Excerpt::default() })
+    Ok(Judged { report, excerpt })
 }
 
 /// The report for people: what is broken with its evidence, then what could not be found out, then the numbers.

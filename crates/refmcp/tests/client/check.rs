@@ -47,8 +47,9 @@ fn a_report_is_written_in_every_format_and_compared_with_the_next() {
     for name in ["c.txt", "c.json", "c.xml", "c.sarif", "c.html", "c.md"] {
         assert!(user.read(name).contains("answer ping at once with an empty result"), "{name}");
     }
+    assert!(user.read("c.html").contains("id=\"conversation\""), "what passed is beside the rules");
     let rendered = user.run(&["report", &files[1], "-o", "html"]);
-    assert_eq!((rendered.code, rendered.out), (6, user.read("c.html")));
+    assert!(rendered.code == 6 && !rendered.out.contains("id=\"conversation\""), "{}", rendered.out);
     let same = user.with_script(&["check", "--only", "PING-01", "--diff", &files[1]], &server);
     assert!(same.code == 0 && same.out.contains("Still broken: 1 rule"), "{}{}", same.out, same.err);
     let more = user.with_script(&["check", "--only", "PING-01,RES-06", "--diff", &files[1]], &server);
@@ -107,6 +108,22 @@ fn a_server_that_wants_a_token_is_no_success_and_the_option_is_named() {
     assert_eq!(ended.code, 7, "{}{}", ended.out, ended.err);
     let hint = "a token is sent with --header \"Authorization: Bearer TOKEN\"";
     assert!(ended.out.contains(hint), "{}", ended.out);
+}
+
+#[test]
+fn a_page_has_no_secrets() {
+    let origin = http::answering(|request, _| {
+        // It repeats what it was given.
+        let told = request.head.lines().find(|line| line.starts_with("authorization")).unwrap_or_default();
+        Answer("401 Unauthorized", "Content-Type: application/json\r\n", format!("{{\"error\":\"{told}\"}}"))
+    });
+    let user = User::new();
+    let words = ["check", "--revision", "2025-11-25", "--header", "Authorization: Bearer s3cr3t-t0k3n"];
+    let url = format!("{origin}/mcp");
+    let words = [&words[..], &["-o", "html", &url]].concat();
+    let ended = user.run(&words);
+    assert!(ended.out.contains("id=\"conversation\"") && ended.out.contains("initialize"), "{}", ended.err);
+    assert!(!ended.out.contains("s3cr3t-t0k3n"), "{}", ended.out);
 }
 
 #[test]

@@ -38,7 +38,9 @@ pub fn html(report: &Report, excerpt: &Excerpt) -> String {
     );
     write_header(report, &mut out);
     let violations = Violations::of(report);
-    let alone = if report.checked.is_some() { " class=\"alone\"" } else { "" };
+    // A check has each request with its answer beside the rule, and may have what passed too.
+    let has_conversation = report.checked.is_none() || excerpt.events > 0;
+    let alone = if has_conversation { "" } else { " class=\"alone\"" };
     let _ = writeln!(out, "<main{alone}>");
     out.push_str("<section id=\"rules\" aria-labelledby=\"rules-title\" tabindex=\"0\">\n");
     out.push_str("<h2 id=\"rules-title\">Rules</h2>\n");
@@ -49,8 +51,7 @@ pub fn html(report: &Report, excerpt: &Excerpt) -> String {
         out.push_str("<p>No conversation was recorded.</p>\n");
     }
     out.push_str("</section>\n");
-    // A check has each request with its answer beside the rule.
-    if report.checked.is_none() {
+    if has_conversation {
         conversation::write(excerpt, &violations, &mut out);
     }
     let _ = write!(
