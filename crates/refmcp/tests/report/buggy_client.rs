@@ -222,7 +222,7 @@ impl Stateless {
     }
 
     /// Repeats a call of a tool with the answers to what it asked for.
-    fn repeat(&mut self, name: &str, arguments: &Value, members: Value) {
+    fn repeat(&mut self, name: &str, arguments: &Value, members: &Value) {
         let mut params = json!({ "name": name, "arguments": arguments });
         params.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
         self.ask("tools/call", params);
@@ -288,15 +288,15 @@ fn over_http_without_sessions() {
     let state = asked["requestState"].as_str().unwrap();
     let answers = json!({ "roots": { "roots": [] } });
     let (none, right) = (json!({}), json!({ "inputResponses": answers, "requestState": state }));
-    client.repeat("list_roots", &none, json!({ "inputResponses": answers }));
+    client.repeat("list_roots", &none, &json!({ "inputResponses": answers }));
     client.repeat(
         "list_roots",
         &none,
-        json!({ "inputResponses": answers, "requestState": format!("{state}x") }),
+        &json!({ "inputResponses": answers, "requestState": format!("{state}x") }),
     );
-    client.repeat("list_roots", &json!({ "x": 1 }), right.clone());
-    client.repeat("ask_user", &none, right);
-    client.repeat("list_roots", &none, json!({ "inputResponses": {}, "requestState": state }));
+    client.repeat("list_roots", &json!({ "x": 1 }), &right);
+    client.repeat("ask_user", &none, &right);
+    client.repeat("list_roots", &none, &json!({ "inputResponses": {}, "requestState": state }));
     assert_found(&report_of(client.0, &user), &[FOUND_WITHOUT_SESSION]);
 }
 
