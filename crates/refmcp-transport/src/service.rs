@@ -157,6 +157,11 @@ impl EngineHandle {
         self.send(|engine| engine.withdraw_input(call)).await;
     }
 
+    /// The same for what it has asked for after one run of its handler.
+    pub async fn withdraw_input_of_round(&self, call: CallId, round: u32) {
+        self.send(|engine| engine.withdraw_input_of_round(call, round)).await;
+    }
+
     /// Sends the client a request that belongs to no call; `sent` gets its id before a response can come. `None` when the
     /// connection is over.
     pub fn request_client(

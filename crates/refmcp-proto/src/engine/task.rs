@@ -294,8 +294,13 @@ impl TaskState {
         (shown, OpenRequest { key, request })
     }
 
+    /// The kind of tasks that it is of.
+    pub fn tasks(&self) -> Tasks {
+        self.revision.rules().tasks
+    }
+
     fn fails_by_result(&self) -> bool {
-        self.revision.rules().tasks == Tasks::Experimental
+        self.tasks() == Tasks::Experimental
     }
 }
 

@@ -18,7 +18,10 @@ use super::{PreparedCall, pagination, params};
 use crate::call::Call;
 use crate::error::CallError;
 use crate::server_request::check_response;
-use crate::tasks::{Asking, TaskStore, account, related_task, run_again, unavailable, unknown_task};
+use crate::tasks::{
+    Asking, StoredTask, TaskStore, account, related_task, run_again, unavailable, unknown_task,
+    withdraw_when_needless,
+};
 
 /// How long a `tasks/result` waits until it looks whether it has to ask in place of another.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -32,23 +35,42 @@ fn is_extension(call: &Call) -> Result<bool, CallError> {
     Ok(extension)
 }
 
+/// The same where a client that has moved on from 2025-11-25, and declares no more than it did then, goes on with the tasks
+/// that it has from there.
+fn is_extension_or_moved(call: &Call) -> Result<bool, CallError> {
+    if call.peer().capabilities.tasks.is_some() {
+        Ok(call.peer().rules().tasks == Tasks::Extension)
+    } else {
+        is_extension(call)
+    }
+}
+
+/// A task of the client, of the kind that it may ask for.
+async fn find(call: &Call, id: &str) -> Result<StoredTask, CallError> {
+    let task = TaskStore::of(call.server()).find(id, call.principal()).await?;
+    if task.state.tasks() == Tasks::Extension {
+        is_extension(call)?;
+    }
+    Ok(task)
+}
+
 pub(super) fn get(call: &Call) -> Result<PreparedCall, CallError> {
-    is_extension(call)?;
+    is_extension_or_moved(call)?;
     let TaskParams { task_id, .. } = params(call)?;
     let call = call.clone();
     Ok(PreparedCall::inline(async move {
-        let task = TaskStore::of(call.server()).find(&task_id, call.principal()).await?;
+        let task = find(&call, &task_id).await?;
         Ok(ServerResult::GetTask(Box::new(task.state.task())))
     }))
 }
 
 pub(super) fn cancel(call: &Call) -> Result<PreparedCall, CallError> {
-    let extension = is_extension(call)?;
+    let extension = is_extension_or_moved(call)?;
     let TaskParams { task_id, .. } = params(call)?;
     let call = call.clone();
     Ok(PreparedCall::inline(async move {
         let (server, store) = (call.server(), TaskStore::of(call.server()));
-        store.find(&task_id, call.principal()).await?;
+        find(&call, &task_id).await?;
         let changed = store
             .change(&task_id, |state| state.cancel(server.now(), "cancelled by the client").then_some(()))
             .await;
@@ -119,14 +141,14 @@ pub(super) fn result(call: &Call) -> Result<PreparedCall, CallError> {
                 return Ok(HandlerOutcome::Done(Box::new(with_related_task(&id, outcome?))));
             }
             let requests = requests(&task.state);
-            let waits = store.changed(&task);
             let waited = if requests.is_empty() {
-                waits.await
+                store.changed(&task).await
             } else if asking.claim(&id, &call) {
+                withdraw_when_needless(&call, task);
                 let (used, once) = (Some(BTreeSet::new()), BTreeMap::new());
                 return Ok(HandlerOutcome::InputRequired { requests, used, once });
             } else {
-                timeout(ASK_AGAIN_AFTER, waits).await.unwrap_or(Ok(()))
+                timeout(ASK_AGAIN_AFTER, store.changed(&task)).await.unwrap_or(Ok(()))
             };
             waited.map_err(|error| unavailable(&error))?;
             task = store.find(&task_id, call.principal()).await?;

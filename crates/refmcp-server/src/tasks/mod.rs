@@ -19,13 +19,13 @@ mod store;
 
 use std::time::Duration;
 
-pub(crate) use asking::Asking;
+pub(crate) use asking::{Asking, withdraw_when_needless};
 pub(crate) use listening::listen;
 pub(crate) use runner::Runner;
 pub(crate) use running::{RunningTask, related_task, run_again};
 pub use start::undeclare_list;
 pub(crate) use start::{TaskStart, account, can_start, create, decide, declare};
-pub(crate) use store::{TaskStore, unavailable, unknown_task};
+pub(crate) use store::{StoredTask, TaskStore, unavailable, unknown_task};
 
 /// How tasks of a server are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! Whether the call of a tool becomes a task, by the kind of tasks that its client has, and how it does.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -167,7 +168,14 @@ pub(crate) fn account(call: &Call) -> Arc<str> {
         return format!("principal {principal}").into();
     }
     match call.connection().headers.client_address() {
-        Some(address) => format!("address {address}").into(),
+        Some(IpAddr::V4(address)) => format!("address {address}").into(),
+        Some(IpAddr::V6(address)) => format!("network {}", network(address)).into(),
         None => "connection".into(),
     }
+}
+
+/// The network of an address, whose addresses a client may have all.
+fn network(address: Ipv6Addr) -> Ipv6Addr {
+    let [one, two, three, four, ..] = address.segments();
+    Ipv6Addr::new(one, two, three, four, 0, 0, 0, 0)
 }

@@ -238,5 +238,6 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
 }
 
 fn write(value: &impl Serialize) -> Result<Bytes> {
-    serde_json::to_vec(value).map(Bytes::from).map_err(Unavailable::new)
+    // What is kept long keeps no more than its bytes.
+    serde_json::to_vec(value).map(|text| text.into_boxed_slice().into()).map_err(Unavailable::new)
 }

@@ -22,6 +22,7 @@ mod sessions;
 mod slow_reader;
 mod states;
 mod support;
+mod task_attacks;
 mod tasks;
 mod unanswered;
 mod updates;

@@ -114,10 +114,10 @@ pub(super) async fn tasks_have_limits(fixture: &BackplaneFixture) {
     ] {
         assert_eq!(create(fixture, &replicas, id, owner).await, outcome, "{id} of {owner}");
     }
-    let limited = BackplaneSettings { owner_task_bytes: 4000, ..BackplaneSettings::default() };
+    let limited = BackplaneSettings { owner_task_bytes: 8000, ..BackplaneSettings::default() };
     let replicas = fixture.replicas(limited).await;
     create(fixture, &replicas, "a", "ann").await;
-    let long: Bytes = (0..5).flat_map(kilobyte).collect();
+    let long: Bytes = (0..10).flat_map(kilobyte).collect();
     assert_eq!(update(&replicas, 1, long.clone(), None).await, UpdateTaskOutcome::Full);
     assert_eq!(replicas.one.task("a").await.unwrap().map(|task| task.version), Some(1), "it is as it was");
     assert_eq!(update(&replicas, 1, kilobyte(1), None).await, UpdateTaskOutcome::Updated(2));

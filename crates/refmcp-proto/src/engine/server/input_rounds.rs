@@ -300,6 +300,13 @@ impl ServerEngine {
         }
     }
 
+    /// The same for what a call has asked for after one run of its handler; what it asks for later is left alone.
+    pub fn withdraw_input_of_round(&mut self, number: CallId, round: u32) {
+        if self.round_of(number) == Some(round) {
+            self.withdraw_input(number);
+        }
+    }
+
     pub(super) fn expire_server_requests(&mut self, now: Timestamp) {
         while let Some((until, number)) = self.server_requests.first() {
             if until > now {

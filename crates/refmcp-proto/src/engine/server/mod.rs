@@ -264,6 +264,11 @@ impl ServerEngine {
         self.calls.get(call).is_some()
     }
 
+    /// Which run of its handler a call in flight is in, or waits after.
+    pub fn round_of(&self, call: CallId) -> Option<u32> {
+        self.calls.get(call).map(|call| call.round)
+    }
+
     /// The exchange of a call, if its client comes back for the rest when the connection is closed before the response.
     pub fn polled_exchange(&self, call: CallId) -> Option<ExchangeId> {
         let call = self.calls.get(call)?;

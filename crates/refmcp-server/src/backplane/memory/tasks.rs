@@ -17,9 +17,13 @@ use crate::backplane::{
 /// Bytes that a task costs besides its state and its call.
 const TASK: usize = 512;
 
+/// Bytes that a run of its handler costs besides its call.
+const RUN: usize = 4 << 10;
+
 /// All tasks.
 pub(super) struct Tasks {
     settings: Arc<BackplaneSettings>,
+    memory: MemoryBudget,
     total: MemoryAccount,
     by_id: HashMap<Arc<str>, Task>,
     by_owner: HashMap<Arc<str>, OwnerTasks>,
@@ -49,6 +53,7 @@ struct OwnerTasks {
 impl Tasks {
     pub(super) fn new(settings: Arc<BackplaneSettings>, memory: &MemoryBudget) -> Self {
         Self {
+            memory: memory.clone(),
             total: memory.account_with_limit(settings.total_task_bytes),
             settings,
             by_id: HashMap::new(),
@@ -68,12 +73,12 @@ impl Tasks {
         if self.by_id.contains_key(&task.id) {
             return CreateTaskOutcome::Taken;
         }
-        let cost = TASK + task.state.len() + task.call.len();
+        let cost = cost(&task.state, Some(&task.call));
         let owned = self.by_owner.get(&task.owner);
         let (count, bytes) = owned.map_or((0, 0), |owned| (owned.ids.len(), owned.bytes));
-        let is_full = self.by_id.len() >= self.settings.tasks
-            || count >= self.settings.owner_tasks
-            || bytes.saturating_add(cost) > self.settings.owner_task_bytes;
+        let free = self.settings.tasks.saturating_sub(self.by_id.len());
+        let is_full =
+            count >= free.min(self.settings.owner_tasks) || bytes.saturating_add(cost) > self.owner_bytes();
         let mut reservation = self.total.reservation();
         if is_full || reservation.try_grow(cost).is_err() {
             return CreateTaskOutcome::Full;
@@ -90,6 +95,13 @@ impl Tasks {
         let kept = Task { position, owner, version: 1, state, call, expires, changed: None, reservation };
         self.by_id.insert(id, kept);
         CreateTaskOutcome::Created
+    }
+
+    /// How many bytes one owner may keep: as many as are free, so that several that keep all they can leave some for others.
+    fn owner_bytes(&self) -> usize {
+        let of_tasks = self.settings.total_task_bytes.saturating_sub(self.total.held());
+        let of_all = self.memory.limit().saturating_sub(self.memory.held());
+        of_tasks.min(of_all).min(self.settings.owner_task_bytes)
     }
 
     pub(super) fn record(&mut self, id: &str, now: Instant) -> Option<TaskRecord> {
@@ -111,6 +123,7 @@ impl Tasks {
         now: Instant,
     ) -> UpdateTaskOutcome {
         self.sweep(now);
+        let most = self.owner_bytes();
         let Some(task) = self.by_id.get_mut(id) else { return UpdateTaskOutcome::Unknown };
         if task.version != version {
             return UpdateTaskOutcome::Conflict(task.record());
@@ -120,10 +133,10 @@ impl Tasks {
             Some(call) => (!call.is_empty()).then_some(call),
         };
         let before = task.reservation.bytes();
-        let cost = TASK + state.len() + call.as_ref().map_or(0, Bytes::len);
+        let cost = cost(&state, call.as_ref());
         let Some(owned) = self.by_owner.get_mut(&task.owner) else { return UpdateTaskOutcome::Unknown };
         let bytes = owned.bytes.saturating_sub(before).saturating_add(cost);
-        if bytes > self.settings.owner_task_bytes && cost > before {
+        if bytes > most && cost > before {
             return UpdateTaskOutcome::Full;
         }
         if cost > before {
@@ -183,7 +196,17 @@ impl Tasks {
                 changed.notify_waiters();
             }
         }
+        if self.by_id.is_empty() {
+            // After a flood even the empty tables would stay large.
+            self.by_id.shrink_to_fit();
+            self.by_owner.shrink_to_fit();
+        }
     }
+}
+
+/// The bytes that a task costs. Its call is held here, by the run of its handler, and once more as the handler's arguments.
+fn cost(state: &Bytes, call: Option<&Bytes>) -> usize {
+    TASK + state.len() + call.map_or(0, |call| RUN + 3 * call.len())
 }
 
 impl Task {
