@@ -12,6 +12,7 @@ mod items;
 mod lifecycle;
 mod messages;
 mod stateless;
+mod tasks;
 mod tools;
 mod utilities;
 
@@ -147,6 +148,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Probe> {
         input_rounds::PROBES,
         items::PROBES,
         utilities::PROBES,
+        tasks::PROBES,
     ];
     families.into_iter().flatten()
 }

@@ -1,4 +1,4 @@
-//! Probes of cancellation, subscriptions, log levels and tasks.
+//! Probes of cancellation, subscriptions and log levels.
 
 use refmcp_proto::model::keys;
 use refmcp_proto::rule;
@@ -13,11 +13,7 @@ pub(super) static PROBES: &[Probe] = &[
         .over(ProbeTransport::Pipe),
     Probe::harsh("listen", &[&rule::SUB_03, &rule::SUB_04], |cx| Box::pin(listen(cx))),
     Probe::gentle("set-log-level", &[&rule::LOG_02], |cx| Box::pin(set_log_level(cx))),
-    Probe::gentle("unknown-task", &[&rule::TASK_10, &rule::XTASK_10], |cx| Box::pin(unknown_task(cx))),
 ];
-
-/// The extension of tasks.
-const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 /// Cancelling a request that does not exist has no effect.
 async fn cancel_nothing(cx: &mut Context) -> Result<(), Stop> {
@@ -90,24 +86,5 @@ async fn set_log_level(cx: &mut Context) -> Result<(), Stop> {
         what,
         "take any level of the specification",
     );
-    Ok(())
-}
-
-/// An unknown task is refused.
-async fn unknown_task(cx: &mut Context) -> Result<(), Stop> {
-    let own = cx.offer.capabilities.get("tasks").is_some();
-    let extension = cx.offer.capabilities.get("extensions").is_some_and(|all| all.get(TASKS).is_some());
-    if !own && !extension {
-        return Err(Stop::Skipped("the server has no tasks".to_owned()));
-    }
-    let rule = if rule::TASK_10.revisions.contains(cx.revision) { &rule::TASK_10 } else { &rule::XTASK_10 };
-    let session = cx.session().await?;
-    let task = "refmcp-no-such-task";
-    let meta = json!({ keys::CLIENT_CAPABILITIES: { "extensions": { TASKS: {} } } });
-    let params = if extension { json!({ "taskId": task, "_meta": meta }) } else { json!({ "taskId": task }) };
-    let (id, answer) = session.request("tasks/get", params).await;
-    let kept = answer.error_code(&id) == Some(-32602);
-    let what = || format!("tasks/get of an unknown task is answered with {}", answer.summary(&id));
-    cx.check(rule, &answer, kept, what, "refuse it with the error -32602");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Tools, resources, prompts, completion, subscriptions and tasks.
+//! Tools, resources, prompts, completion and subscriptions.
 
 use serde_json::{Value, json};
 
@@ -158,24 +158,6 @@ pub(super) fn examples() -> Vec<Example> {
                 (asked.method() == "logging/setLevel").then(|| Reply::new(200, &[error(asked, -32602)]))
             }),
         ),
-        Example {
-            beside: Some(Change { instead: |asked| tasks(asked, false), after: with_tasks }),
-            ..pipe(
-                "unknown-task",
-                &["TASK-10"],
-                SESSIONS,
-                Change { instead: |asked| tasks(asked, true), after: with_tasks },
-            )
-        },
-        Example {
-            beside: Some(Change { instead: |asked| tasks(asked, false), after: with_tasks }),
-            ..pipe(
-                "unknown-task",
-                &["XTASK-10"],
-                STATELESS,
-                Change { instead: |asked| tasks(asked, true), after: with_tasks },
-            )
-        },
     ]
 }
 
@@ -197,22 +179,5 @@ fn a_file(asked: &Asked, leaks: bool) -> Option<Reply> {
             ))
         }
         _ => None,
-    }
-}
-
-fn tasks(asked: &Asked, found: bool) -> Option<Reply> {
-    (asked.method() == "tasks/get").then(|| match found {
-        true => succeed(asked),
-        false => Reply::new(200, &[error(asked, -32602)]),
-    })
-}
-
-fn with_tasks(asked: &Asked, reply: &mut Reply) {
-    match asked.method() {
-        "initialize" => reply.edit(|message| message["result"]["capabilities"]["tasks"] = json!({})),
-        "server/discover" => reply.edit(|message| {
-            message["result"]["capabilities"]["extensions"] = json!({ "io.modelcontextprotocol/tasks": {} });
-        }),
-        _ => {}
     }
 }

@@ -18,6 +18,7 @@ macro_rules! succeeds {
 mod features;
 mod lifecycle;
 mod messages;
+mod tasks;
 mod transports;
 
 /// A change, and the probe and the rules that tell of it.
@@ -72,7 +73,12 @@ pub(crate) fn succeed(asked: &Asked) -> Reply {
 }
 
 pub(crate) fn examples() -> Vec<Example> {
-    let families =
-        [messages::examples(), lifecycle::examples(), transports::examples(), features::examples()];
+    let families = [
+        messages::examples(),
+        lifecycle::examples(),
+        transports::examples(),
+        features::examples(),
+        tasks::examples(),
+    ];
     families.into_iter().flatten().collect()
 }
