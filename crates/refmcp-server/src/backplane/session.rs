@@ -117,7 +117,7 @@ impl Default for BackplaneSettings {
             pending_requests: 256,
             late: Duration::from_secs(60),
             parked_calls: 256,
-            tasks: 100_000,
+            tasks: 200_000,
             owner_tasks: 10_000,
             owner_task_bytes: 64 << 20,
             total_task_bytes: 256 << 20,

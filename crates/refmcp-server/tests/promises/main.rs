@@ -23,6 +23,7 @@ mod slow_reader;
 mod states;
 mod support;
 mod task_attacks;
+mod task_rules;
 mod tasks;
 mod unanswered;
 mod updates;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use refmcp_server::backplane::{Backplane, BackplaneSettings, CreateTaskOutcome, MemoryBackplane, NewTask};
 use refmcp_server::model::TaskSupport;
 use refmcp_server::transport::MemoryBudget;
@@ -269,4 +270,43 @@ async fn a_flood_of_tasks_is_refused_and_forgotten() {
     memory.sweep().await.unwrap();
     idle().await;
     assert_eq!((gate.stopped(), memory.kept_tasks()), (100, (0, 0)));
+}
+
+/// Bytes that the process has in memory; 0 where that is not known.
+fn resident() -> usize {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    pages.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hundred_thousand_finished_tasks_are_held_in_80_megabytes() {
+    // What a task comes to that says its name, as it is kept.
+    let server = server([named("plain").task(TaskSupport::Optional)]);
+    let mut client = session(&server).await;
+    let id = create(&mut client, "plain").await["taskId"].take();
+    client.result("tasks/result", json!({ "taskId": id })).await;
+    let state = server.backplane().task(id.as_str().unwrap()).await.unwrap().unwrap().state;
+
+    let (memory, before) = (MemoryBackplane::default(), resident());
+    for number in 0..100_000 {
+        let task = NewTask {
+            id: format!("{number:024}").into(),
+            owner: format!("principal {}", number / 10_000).into(),
+            state: state.clone(),
+            call: vec![b'x'; 300].into(),
+            ttl: Some(Duration::from_secs(3600)),
+        };
+        let id = task.id.clone();
+        assert_eq!(memory.create_task(task).await.unwrap(), CreateTaskOutcome::Created, "{number}");
+        let finished = state.to_vec().into();
+        memory.update_task(&id, 1, finished, Some(Bytes::new())).await.unwrap();
+    }
+    let (count, bytes) = memory.kept_tasks();
+    assert_eq!(count, 100_000);
+    assert!(bytes <= 80_000_000, "{} bytes for each", bytes / count);
+    let grown = resident().saturating_sub(before);
+    assert!(grown <= bytes, "{} bytes for each are counted, and {} are held", bytes / count, grown / count);
+    tokio::time::sleep(Duration::from_secs(3601)).await;
+    memory.sweep().await.unwrap();
+    assert_eq!(memory.kept_tasks(), (0, 0));
 }
