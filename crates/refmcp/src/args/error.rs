@@ -111,8 +111,8 @@ fn command(words: &[OsString]) -> Option<&str> {
 }
 
 /// Commands whose target can be a command after `--`.
-const COMMANDS_WITH_TARGET: [&str; 14] = [
-    "list", "call", "read", "prompt", "complete", "watch", "info", "raw", "check", "replay", "shell",
+const COMMANDS_WITH_TARGET: [&str; 15] = [
+    "list", "call", "task", "read", "prompt", "complete", "watch", "info", "raw", "check", "replay", "shell",
     "bridge", "relay", "install",
 ];
 

@@ -115,6 +115,11 @@ impl TargetName {
         &self.key
     }
 
+    /// Whether a command starts the server.
+    pub(crate) fn is_command(&self) -> bool {
+        self.is_command
+    }
+
     /// A command line of ours about the target: its words, the target where it belongs, then these options.
     pub(crate) fn command_line(&self, words: &str, options: &str) -> String {
         if self.is_command {

@@ -170,6 +170,25 @@ fn commands_mean_what_they_say() {
             ),
         ),
         (
+            "call http://localhost/mcp slow --detach",
+            ClientCommand::InSession(
+                url.clone(),
+                SessionCommand::CallAsTask {
+                    tool: "slow".to_owned(),
+                    arguments: words(&[], None),
+                    is_detached: true,
+                },
+            ),
+        ),
+        (
+            "task result named id",
+            ClientCommand::InSession(at("named"), SessionCommand::Task(TaskCommand::Result("id".to_owned()))),
+        ),
+        (
+            "task list -- ./server",
+            ClientCommand::InSession(started(&["./server"]), SessionCommand::Task(TaskCommand::List)),
+        ),
+        (
             "read named file:///a",
             ClientCommand::InSession(at("named"), SessionCommand::Read { uri: "file:///a".to_owned() }),
         ),
@@ -283,6 +302,7 @@ fn words_that_make_no_sense_are_explained() {
         ("info a b", "unexpected argument"),
         ("info a -- s", "one word too many"),
         ("models select named", "missing: the model's name"),
+        ("task get named", "missing: the task's id"),
         ("models", "missing: the target"),
         ("metadata", "missing: the target"),
         ("raw named", "missing: the request's method"),

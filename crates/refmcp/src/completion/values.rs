@@ -241,7 +241,7 @@ pub(super) fn candidates(position: &Position<'_>, line: &TypedLine) -> Option<Ca
             found.words.extend(servers(position, last).words);
             Some(found)
         }
-        (["models", "list" | "select"] | ["metadata"], []) => targets(),
+        (["models", "list" | "select"] | ["task", _] | ["metadata"], []) => targets(),
         (["call" | "read" | "prompt" | "complete" | "watch" | "info" | "raw" | "check"], [])
         | (["replay"], [_])
         | (["shell"], _)
@@ -264,9 +264,9 @@ pub(super) fn candidates(position: &Position<'_>, line: &TypedLine) -> Option<Ca
             };
             asked(target, Query::Arguments { of: &of, given: &[], last })
         }
-        (["list" | "read" | "complete" | "info" | "raw" | "check"], _) | (["replay"], [_, _, ..]) => {
-            Some(Candidates::default())
-        }
+        (["task", _], _)
+        | (["list" | "read" | "complete" | "info" | "raw" | "check"], _)
+        | (["replay"], [_, _, ..]) => Some(Candidates::default()),
         _ => None,
     }
 }

@@ -119,15 +119,25 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    /// Shows how far the call has come.
-    pub(crate) fn update(&mut self, progress: &Number, total: Option<&Number>, message: Option<&str>) {
-        let bar = self.bar.get_or_insert_with(|| {
+    /// Shows what the call is doing.
+    pub(crate) fn say(&mut self, message: &str) {
+        let said = one_line(&masked(message)).into_owned();
+        self.shown().set_message(truncate(&said, MESSAGE).into_owned());
+    }
+
+    fn shown(&mut self) -> &ProgressBar {
+        self.bar.get_or_insert_with(|| {
             let bar = self.all.add(ProgressBar::no_length());
             bar.set_style(style("{prefix} {spinner} {msg}"));
             bar.set_prefix(self.label.clone());
             bar.enable_steady_tick(TICK);
             bar
-        });
+        })
+    }
+
+    /// Shows how far the call has come.
+    pub(crate) fn update(&mut self, progress: &Number, total: Option<&Number>, message: Option<&str>) {
+        let bar = self.shown();
         let said = message.map(masked).unwrap_or_default();
         let said = one_line(&said);
         let said = truncate(&said, MESSAGE);

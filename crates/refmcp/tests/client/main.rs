@@ -22,6 +22,7 @@ mod results;
 mod secrets;
 #[path = "../support/mod.rs"]
 mod support;
+mod tasks;
 mod timeouts;
 mod traces;
 mod watch;

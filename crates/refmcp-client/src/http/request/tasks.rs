@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use refmcp_proto::engine::client::{ClientMessage, ClientMessageKind, ExchangeId, TransportError};
+use refmcp_proto::revision::Method;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -47,7 +48,7 @@ pub(crate) struct MessageTasks {
 #[derive(Debug, Default)]
 struct State {
     requests: HashMap<ExchangeId, JoinHandle<()>>,
-    /// Notifications and responses, which have no answer.
+    /// Notifications and responses, which have no answer, and what has to be sent although no caller waits.
     unanswered: HashMap<ExchangeId, JoinHandle<()>>,
     get_stream: Option<JoinHandle<()>>,
     last_unanswered: Option<Acknowledgement>,
@@ -116,7 +117,10 @@ impl MessageTasks {
         }
         let exchange = message.exchange;
         let (order, is_request) = match &message.kind {
-            ClientMessageKind::Request { .. } => (state.order_of_request(), true),
+            // A task outlives the connection: that it is cancelled is sent to the end, as a notification is.
+            ClientMessageKind::Request { method, .. } => {
+                (state.order_of_request(), **method != *Method::CancelTask.name())
+            }
             ClientMessageKind::Notification { .. } => (state.order_of_unanswered(true), false),
             ClientMessageKind::Response => (state.order_of_unanswered(false), false),
         };

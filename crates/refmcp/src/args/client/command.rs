@@ -33,6 +33,10 @@ pub(crate) enum SessionCommand {
     List { what: ListKind, names: Vec<String> },
     /// Call a tool.
     Call { tool: String, arguments: ArgumentInput },
+    /// Call a tool as a task.
+    CallAsTask { tool: String, arguments: ArgumentInput, is_detached: bool },
+    /// Ask for a task, or change it.
+    Task(TaskCommand),
     /// Read a resource.
     Read { uri: String },
     /// Get a prompt.
@@ -60,6 +64,21 @@ pub(crate) enum SessionCommand {
     Raw { method: String, params: Option<String> },
     /// Set the least severe log messages the server sends.
     SetLevel { level: LogLevel },
+}
+
+/// What is done about tasks; they are named by their ids.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TaskCommand {
+    /// Show the tasks that the server keeps.
+    List,
+    /// Show how far one has come.
+    Get(String),
+    /// Wait until one ends, and show its result.
+    Result(String),
+    /// Cancel one.
+    Cancel(String),
+    /// Show how far one comes, until it ends.
+    Watch(String),
 }
 
 impl ClientCommand {

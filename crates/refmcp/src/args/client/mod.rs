@@ -21,7 +21,7 @@ pub(crate) use auth::{
     AuthCommand, BrowserOptions, EnterpriseOptions, GrantType, KeyringAction, LoginOptions,
 };
 pub(crate) use check::CheckOptions;
-pub(crate) use command::{BridgeSide, ClientCommand, ListKind, SessionCommand};
+pub(crate) use command::{BridgeSide, ClientCommand, ListKind, SessionCommand, TaskCommand};
 pub(super) use inspector::Inspector;
 pub(crate) use options::{OutputFormat, ServerStderr, SharedOptions, log_level};
 pub(crate) use replay::{ReplayOptions, ReplayUse};
@@ -39,6 +39,12 @@ refmcp list [OPTIONS] [tools|resources|templates|prompts|models|all] <TARGET> [N
     /// Call a tool.
     #[command(override_usage = usages("call", "<TOOL> [KEY=VALUE]..."), after_help = examples("refmcp call"))]
     Call(ServerArgs<CallArgs>),
+    /// Follow or cancel tasks: calls of tools that go on at the server.
+    #[command(after_help = examples("refmcp task"))]
+    Task {
+        #[command(subcommand)]
+        command: TaskArgs,
+    },
     /// Read a resource.
     #[command(override_usage = usages("read", "<URI>"), after_help = examples("refmcp read"))]
     Read(ServerArgs<ReadArgs>),
@@ -111,6 +117,33 @@ pub(super) enum ModelsArgs {
     /// Select a model and see whether the server takes it; a call is made with one by `call --model NAME`.
     #[command(override_usage = usages("models select", "<NAME>"), after_help = examples("refmcp models select"))]
     Select(ServerArgs<SelectArgs>),
+}
+
+// No doc comment: it would become the description of `task`.
+#[derive(Debug, Subcommand)]
+pub(super) enum TaskArgs {
+    /// Show the tasks that the server keeps for this client (2025-11-25).
+    #[command(override_usage = usages("task list", ""), after_help = examples("refmcp task list"))]
+    List(ServerArgs),
+    /// Show how far a task has come.
+    #[command(override_usage = usages("task get", "<ID>"), after_help = examples("refmcp task get"))]
+    Get(ServerArgs<TaskIdArgs>),
+    /// Wait until a task ends, and show its result; what it asks meanwhile is answered here.
+    #[command(override_usage = usages("task result", "<ID>"), after_help = examples("refmcp task result"))]
+    Result(ServerArgs<TaskIdArgs>),
+    /// Cancel a task.
+    #[command(override_usage = usages("task cancel", "<ID>"), after_help = examples("refmcp task cancel"))]
+    Cancel(ServerArgs<TaskIdArgs>),
+    /// Show how far a task comes, until it ends; what it asks meanwhile is answered here.
+    #[command(override_usage = usages("task watch", "<ID>"), after_help = examples("refmcp task watch"))]
+    Watch(ServerArgs<TaskIdArgs>),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct TaskIdArgs {
+    /// The task's id.
+    #[arg(value_name = "ID")]
+    id: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -205,6 +238,12 @@ pub(super) struct CallArgs {
     arguments: Vec<String>,
     #[command(flatten)]
     json: JsonArgs,
+    /// Call it as a task, whose id is shown: what goes on when this command is interrupted.
+    #[arg(long)]
+    task: bool,
+    /// Call it as a task, show the id and leave; `refmcp task` has the rest.
+    #[arg(long)]
+    detach: bool,
 }
 
 #[derive(Debug, clap::Args)]

@@ -11,7 +11,7 @@ use url::Url;
 use super::{
     BridgeArgs, BridgeListenOptions, BridgeSide, CheckArgs, ClientArgs, ClientCommand, ConnectionArgs,
     ListArgs, ListKind, ModelsArgs, OutputFormat, ReplayArgs, ServerArgs, ServerStderr, SessionCommand,
-    SharedOptions, ShellArgs,
+    SharedOptions, ShellArgs, TaskArgs, TaskCommand, TaskIdArgs,
 };
 use crate::args::{Target, UsageError, usage};
 use crate::arguments::ArgumentInput;
@@ -32,8 +32,14 @@ impl ClientArgs {
                 let target = words.only_target()?;
                 let tool = words.next("the tool's name")?;
                 let arguments = ArgumentInput { words: words.rest(), json: args.json.json };
-                words.finish(target, SessionCommand::Call { tool, arguments })
+                let command = if args.task || args.detach {
+                    SessionCommand::CallAsTask { tool, arguments, is_detached: args.detach }
+                } else {
+                    SessionCommand::Call { tool, arguments }
+                };
+                words.finish(target, command)
             }
+            Self::Task { command } => command.resolve(),
             Self::Read(args) => {
                 let (mut words, _) = args.split(|args| args.uri.take());
                 let target = words.target_before_uris()?;
@@ -115,6 +121,30 @@ impl ClientArgs {
             Self::Bridge(args) => bridge(args),
             Self::Auth { command } => command.resolve(),
         }
+    }
+}
+
+impl TaskArgs {
+    fn resolve(self) -> Result<(ClientCommand, SharedOptions), UsageError> {
+        match self {
+            Self::List(args) => args.resolve(SessionCommand::Task(TaskCommand::List)),
+            Self::Get(args) => args.resolve_task(TaskCommand::Get),
+            Self::Result(args) => args.resolve_task(TaskCommand::Result),
+            Self::Cancel(args) => args.resolve_task(TaskCommand::Cancel),
+            Self::Watch(args) => args.resolve_task(TaskCommand::Watch),
+        }
+    }
+}
+
+impl ServerArgs<TaskIdArgs> {
+    fn resolve_task(
+        self,
+        command: fn(String) -> TaskCommand,
+    ) -> Result<(ClientCommand, SharedOptions), UsageError> {
+        let (mut words, _) = self.split(|args| args.id.take());
+        let target = words.only_target()?;
+        let id = words.next("the task's id")?;
+        words.finish(target, SessionCommand::Task(command(id)))
     }
 }
 

@@ -1,11 +1,11 @@
 //! `call`: a tool, once the user has agreed to it.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime};
 
 use anyhow::Result;
 use refmcp_client::model::{CallToolResult, JsonObject, Tool};
-use refmcp_client::{CallError, Error, redact};
+use refmcp_client::{CallError, Error, Request, redact};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -30,20 +30,24 @@ pub(crate) async fn call(session: &Session, name: &str, words: &ArgumentInput) -
     let entry = CallLogEntry::begin(session, name, &arguments);
     let ended = watched(session, name, &arguments).await;
     entry.end(ended.as_ref().map(|written| written.item.is_error == Some(true)));
-    let WithRawJson { item: result, text } =
-        ended.map_err(|error| session.fault(Method::CallTool.name(), &error))?;
+    show(session, &ended.map_err(|error| session.fault(Method::CallTool.name(), &error))?)
+}
+
+/// Shows what a tool says.
+pub(super) fn show(session: &Session, written: &WithRawJson<CallToolResult>) -> Result<ExitReason> {
+    let WithRawJson { item: result, text } = written;
     // Standard output is for the result alone.
     if result.is_error == Some(true) {
         session.remark("the tool says it failed:");
     } else if result.content.is_empty() && result.structured_content.is_none() {
         session.remark("the tool returned nothing");
     }
-    session.printer.show(&text, |view| render::tool_result(&result, view))?;
+    session.printer.show(text, |view| render::tool_result(result, view))?;
     Ok(if result.is_error == Some(true) { ExitReason::ToolError } else { ExitReason::Done })
 }
 
 /// The tool of this name.
-async fn find(session: &Session, name: &str) -> Result<Tool> {
+pub(super) async fn find(session: &Session, name: &str) -> Result<Tool> {
     let tools =
         session.list::<Tool>().await.map_err(|error| session.fault(Method::ListTools.name(), &error))?;
     tools.iter().find(|tool| tool.name == name).cloned().ok_or_else(|| {
@@ -53,7 +57,7 @@ async fn find(session: &Session, name: &str) -> Result<Tool> {
 }
 
 /// The arguments that the user has agreed to: by an earlier decision, or by asking.
-async fn approved(session: &Session, tool: &Tool, arguments: JsonObject) -> Result<JsonObject> {
+pub(super) async fn approved(session: &Session, tool: &Tool, arguments: JsonObject) -> Result<JsonObject> {
     let trust = StateFolder::from_env().and_then(|folder| Trust::load(&folder)).unwrap_or_else(|error| {
         tracing::warn!("nothing is known of what was decided before: {error:#}");
         Trust::default()
@@ -98,13 +102,27 @@ async fn watched(
     name: &str,
     arguments: &JsonObject,
 ) -> Result<WithRawJson<CallToolResult>, Error> {
-    let bar = Mutex::new(session.bars.call(name));
-    let request = session.client.call_tool(name, arguments).on_progress(move |progress| {
+    session.ask(shown(session, name, session.client.call_tool(name, arguments)).read_as()).await
+}
+
+/// The call, with a bar that shows how far it is.
+pub(super) fn shown(
+    session: &Session,
+    name: &str,
+    request: Request<CallToolResult>,
+) -> Request<CallToolResult> {
+    let bar = Arc::new(Mutex::new(session.bars.call(name)));
+    let of_task = bar.clone();
+    let request = request.on_progress(move |progress| {
         if let Ok(mut bar) = bar.lock() {
             bar.update(&progress.progress, progress.total.as_ref(), progress.message.as_deref());
         }
     });
-    session.ask(request.read_as()).await
+    request.on_task_status(move |task| {
+        if let Ok(mut bar) = of_task.lock() {
+            bar.say(task.status_message.as_deref().unwrap_or(task.status.as_str()));
+        }
+    })
 }
 
 /// Makes the call as it was typed. The user is not asked, but the call is logged as any other.

@@ -7,6 +7,7 @@ use refmcp_client::model::ServerCapabilities;
 use refmcp_client::transport::TransportError;
 use refmcp_client::{CallError, ConnectError, Error, OpenError};
 use refmcp_proto::jsonrpc::code;
+use refmcp_proto::revision::Method;
 
 use super::server_stderr::LastLines;
 use crate::args::{ExitError, ExitReason};
@@ -92,6 +93,10 @@ fn capability(method: &str, declared: &ServerCapabilities) -> Option<(&'static s
         ("resources", _) => ("resources", resources.is_some()),
         ("prompts", _) => ("prompts", declared.prompts.is_some()),
         ("completion", _) => ("completions", declared.completions.is_some()),
+        ("tasks", "list") => {
+            ("list of tasks", declared.tasks.as_ref().is_some_and(|tasks| tasks.list.is_some()))
+        }
+        ("tasks", _) => ("tasks", Method::GetTask.is_offered(declared)),
         ("logging", _) => ("logging", declared.logging.is_some()),
         _ => return None,
     })

@@ -253,6 +253,7 @@ fn member<T: Listable>() -> &'static str {
         Method::ListResources => "resources",
         Method::ListResourceTemplates => "resourceTemplates",
         Method::ListPrompts => "prompts",
+        Method::ListTasks => "tasks",
         _ => "items",
     }
 }

@@ -15,6 +15,7 @@ pub(crate) mod output;
 pub(crate) mod requests;
 mod server_stderr;
 mod session;
+mod tasks;
 pub(crate) mod watch;
 
 use std::io;
@@ -179,6 +180,10 @@ async fn in_session(
 async fn run_in(command: &SessionCommand, session: &Session) -> Result<ExitReason> {
     match command {
         SessionCommand::Call { tool, arguments } => return call::call(session, tool, arguments).await,
+        SessionCommand::CallAsTask { tool, arguments, is_detached } => {
+            return tasks::call(session, tool, arguments, *is_detached).await;
+        }
+        SessionCommand::Task(command) => return tasks::run(session, command).await,
         SessionCommand::List { what, names } => return list::list(session, *what, names).await,
         SessionCommand::Read { uri } => requests::read(session, uri).await,
         SessionCommand::Prompt { name, arguments } => requests::prompt(session, name, arguments).await,

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::content::pretty;
 use super::lists::{bytes, heading, schema_arguments, tool_title};
-use super::{View, hints};
+use super::{View, hints, task_support};
 use crate::command::client::models::Model;
 use crate::ui::text::{indent, multi_line, one_line};
 
@@ -19,6 +19,9 @@ pub(crate) fn tool_details(tool: &Tool, view: &View) -> String {
     let said = hints(tool);
     if !said.is_empty() {
         section(&mut out, view, "says it", &said.join("\n"));
+    }
+    if let Some(support) = task_support(tool) {
+        section(&mut out, view, "tasks", support);
     }
     schema(&mut out, view, "input schema", &tool.input_schema);
     if let Some(output) = &tool.output_schema {

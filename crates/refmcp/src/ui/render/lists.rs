@@ -2,7 +2,7 @@
 
 use refmcp_proto::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool};
 
-use super::{View, hints};
+use super::{View, hints, task_support};
 use crate::arguments::{ArgumentField, all_fields};
 use crate::ui::render::table::Table;
 use crate::ui::text::wrap;
@@ -19,6 +19,7 @@ pub(crate) fn tools(tools: &[Tool], view: &View) -> String {
         if !hints.is_empty() {
             detail(&mut out, view, &format!("says it {}", hints.join(", ")));
         }
+        detail(&mut out, view, task_support(tool).unwrap_or_default());
     }
     or_none(out, "tools")
 }

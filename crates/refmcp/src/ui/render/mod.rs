@@ -8,6 +8,7 @@ mod models;
 mod results;
 mod server_info;
 pub(crate) mod table;
+mod tasks;
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
@@ -17,6 +18,7 @@ pub(crate) use lists::{prompts, resources, templates, tool_title, tools};
 pub(crate) use models::{metadata, models};
 pub(crate) use results::{completion, exact_bytes, hints, log_message, prompt, resource, tool_result};
 pub(crate) use server_info::server_info;
+pub(crate) use tasks::{task, task_line, task_support, tasks};
 
 use self::media::{Inline, Media};
 use super::style::Paint;
