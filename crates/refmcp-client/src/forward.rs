@@ -12,6 +12,8 @@ use crate::request::Request;
 
 /// Members of the parameters that each connection has its own of.
 const OWN_MEMBERS: [&str; 3] = ["_meta", "requestState", "inputResponses"];
+/// The same of `tasks/update`, whose input responses are not those of a round.
+const OWN_MEMBERS_OF_UPDATE: [&str; 1] = ["_meta"];
 /// Members of `_meta` that describe the client, or that each connection has its own of.
 const OWN_META: [&str; 5] = [
     keys::PROTOCOL_VERSION,
@@ -26,11 +28,15 @@ impl Client {
     /// object. They are sent as they are, except for what belongs to the other connection: answers to input requests, and the
     /// members of `_meta` that describe the client. Nothing else is checked.
     pub fn forward(&self, method: &str, params: &str) -> Request<Box<RawValue>> {
-        let (params, meta) = match forwarded_params(params) {
+        let known = Method::known(method);
+        let own: &[&str] = match known {
+            Some(Method::UpdateTask) => &OWN_MEMBERS_OF_UPDATE,
+            _ => &OWN_MEMBERS,
+        };
+        let (params, meta) = match forwarded_params(params, own) {
             Ok(forwarded) => forwarded,
             Err(error) => return Request::invalid(self, method, error.to_string()),
         };
-        let known = Method::known(method);
         let request = Request::of_text(self, method, &params).meta(meta).unchecked().task_as_result();
         let Some(member) = known.as_ref().and_then(Method::name_member) else { return request };
         let Ok(members) = serde_json::from_str::<JsonObject>(&params) else { return request };
@@ -48,9 +54,9 @@ impl Client {
 }
 
 /// The text of the parameters for the server, and the members of their `_meta`.
-fn forwarded_params(text: &str) -> serde_json::Result<(String, JsonObject)> {
+fn forwarded_params(text: &str, own: &[&str]) -> serde_json::Result<(String, JsonObject)> {
     // A name can be written with escapes.
-    if !text.contains("\\u") && !OWN_MEMBERS.iter().any(|name| text.contains(name)) {
+    if !text.contains("\\u") && !own.iter().any(|name| text.contains(name)) {
         return Ok((text.to_owned(), JsonObject::new()));
     }
     let mut json = serde_json::Deserializer::from_str(text);
@@ -61,7 +67,7 @@ fn forwarded_params(text: &str) -> serde_json::Result<(String, JsonObject)> {
         if name == "_meta" {
             meta = serde_json::from_str(value.get())?;
             meta.retain(|key, _| !OWN_META.contains(&key.as_str()));
-        } else if !OWN_MEMBERS.contains(&name.as_str()) {
+        } else if !own.contains(&name.as_str()) {
             params += if params.len() > 1 { "," } else { "" };
             params += &serde_json::to_string(&name)?;
             params += ":";
@@ -90,9 +96,11 @@ mod tests {
             (r#"{"\u005fmeta":{"mine":1},"a":1}"#, r#"{"a":1}"#, json!({ "mine": 1 })),
             (r#"{"requestState":"s","inputResponses":{},"name":"n"}"#, r#"{"name":"n"}"#, json!({})),
         ] {
-            let (params, kept) = forwarded_params(text).unwrap();
+            let (params, kept) = forwarded_params(text, &OWN_MEMBERS).unwrap();
             assert_eq!((params.as_str(), Value::Object(kept)), (forwarded, meta));
         }
-        assert!(forwarded_params(r#"{"_meta":1}"#).is_err());
+        assert!(forwarded_params(r#"{"_meta":1}"#, &OWN_MEMBERS).is_err());
+        let update = r#"{"taskId":"t","inputResponses":{}}"#;
+        assert_eq!(forwarded_params(update, &OWN_MEMBERS_OF_UPDATE).unwrap().0, update);
     }
 }

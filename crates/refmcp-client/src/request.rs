@@ -143,6 +143,12 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         self
     }
 
+    /// Gives what comes of a task that the server makes of the call, where [`Client::forward`] would give the task itself.
+    pub fn task_outcome(mut self) -> Self {
+        self.options.task.is_manual = false;
+        self
+    }
+
     /// Calls this with notifications that belong to this request, as far as the transport tells which do; they are then no
     /// event of the [`Host`](crate::Host). Progress is for [`on_progress`](Self::on_progress).
     pub fn on_notification(mut self, listen: impl Fn(&ServerNotification) + Send + Sync + 'static) -> Self {

@@ -104,15 +104,23 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
 
     /// Asks for a task where the tool demands one, as its list entry says.
     pub(crate) fn request_required_task(&mut self) {
-        let is_required = self.task_support() == Some(TaskSupport::Required);
-        if is_required && self.options.task.requested.is_none() && self.client.server().makes_tasks() {
+        let task = &self.options.task;
+        if task.is_manual || task.requested.is_some() || !self.client.server().makes_tasks() {
+            return;
+        }
+        if self.task_support() == Some(TaskSupport::Required) {
             self.options.task.requested = Some(TaskMetadata::default());
         }
     }
 
+    /// The tool, where this is a call of one.
+    fn called_tool(&self) -> Option<&str> {
+        self.name.as_deref().filter(|_| self.arguments.is_some())
+    }
+
     /// What is known of the tool: `None` where it was not listed.
     fn task_support(&self) -> Option<TaskSupport> {
-        let tool = self.client.driver.cache.lock().tool(self.checked_tool()?)?;
+        let tool = self.client.driver.cache.lock().tool(self.called_tool()?)?;
         Some(tool.task_support().cloned().unwrap_or(TaskSupport::Forbidden))
     }
 
@@ -128,13 +136,14 @@ impl<R: DeserializeOwned + Send + 'static> Request<R> {
         let is_refused = match ended {
             Err(CallError::Rpc(error)) => error.code == code::METHOD_NOT_FOUND,
             Ok(CallResult::Complete(text)) => {
-                self.checked_tool().is_some()
+                self.called_tool().is_some()
                     && serde_json::from_str::<Result>(text).is_ok_and(|result| result.is_error)
             }
             _ => false,
         };
         is_refused
-            && self.checked_tool().is_some()
+            && !self.options.task.is_manual
+            && self.called_tool().is_some()
             && self.client.server().makes_tasks()
             && self.task_support().is_none()
     }

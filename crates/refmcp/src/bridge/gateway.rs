@@ -16,7 +16,7 @@ use refmcp_client::{
 use refmcp_proto::jsonrpc::{Limits, RpcError, code};
 use refmcp_proto::model::{
     ClientCapabilities, EmptyResult, Implementation, JsonObject, SetLevelParams, SubscribeParams,
-    SubscriptionFilter,
+    SubscriptionFilter, TASKS_EXTENSION,
 };
 use refmcp_proto::peer::Peer;
 use refmcp_proto::revision::{Lifecycle, Method, upgrade};
@@ -114,7 +114,10 @@ impl Gateway {
     async fn connect(&self, upstream: &Arc<Upstream>, client: Option<&Peer>) -> Result<Client, ConnectError> {
         let target = &self.0.target;
         let (asks, hears) = (Arc::downgrade(upstream), Arc::downgrade(upstream));
-        let capabilities = client.map_or_else(every_capability, |peer| peer.capabilities.clone());
+        let mut capabilities = client.map_or_else(every_capability, |peer| peer.capabilities.clone());
+        // A task is followed here where the client has none.
+        let extensions = capabilities.extensions.get_or_insert_default();
+        extensions.insert(TASKS_EXTENSION.to_owned(), JsonObject::new().into());
         let host = Host::new()
             .requests(capabilities, move |request| Upstream::ask(asks.clone(), None, request))
             .on_event(move |event| {

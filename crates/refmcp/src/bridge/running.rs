@@ -10,7 +10,7 @@ use refmcp_client::{Client, Error};
 use refmcp_proto::engine::{CallId, InputOutcome};
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{InputRequest, ServerNotification};
-use refmcp_proto::revision::Lifecycle;
+use refmcp_proto::revision::{Lifecycle, NotificationMethod, Tasks};
 use refmcp_server::{Call, CallError, ServerRequestError};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -99,6 +99,9 @@ impl Upstream {
         let (events, inbox) = mpsc::channel(INBOX);
         let mut request = client.forward(call.method().name(), call.params());
         request = request.timeout(CALL_TIMEOUT).total_timeout(CALL_TIMEOUT);
+        if !passes_tasks(call, client) {
+            request = request.task_outcome();
+        }
         let (own, room) = (events.clone(), self.room.clone());
         let enqueue = move |notification: &ServerNotification| {
             let waiting = WaitingNotification::new(notification, &room).map(CallEvent::Notification);
@@ -271,6 +274,13 @@ impl Running {
     }
 }
 
+/// Whether the client has tasks as the server has them. Otherwise it gets what comes of one.
+fn passes_tasks(call: &Call, client: &Client) -> bool {
+    let peer = call.peer();
+    let takes_tasks = peer.rules().tasks == Tasks::Experimental || peer.capabilities.takes_tasks();
+    takes_tasks && peer.revision == client.server().revision
+}
+
 async fn pass_on(call: &Call, notification: ServerNotification) {
     match notification {
         ServerNotification::Progress(progress) => {
@@ -281,7 +291,13 @@ async fn pass_on(call: &Call, notification: ServerNotification) {
         ServerNotification::Log(log) => {
             call.log(log.level, log.logger.as_deref().unwrap_or_default(), log.data).await;
         }
-        other => call.notify(other).await,
+        // The revision of the client may not have it, such as the status of a task that is followed here.
+        other => {
+            let method = NotificationMethod::known(other.method());
+            if method.is_none_or(|method| method.server_may_send(call.peer().rules())) {
+                call.notify(other).await;
+            }
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod restart;
 mod rounds;
 mod shared;
 mod shutdown;
+mod tasks;
 mod tls;
 mod two_bridges;
 
