@@ -1,8 +1,8 @@
 //! What the servers are asked that were not made for this: the reference server of the SDKs' makers, and ours.
 
-use super::scenario::{ASKING, MODERN};
+use super::scenario::{ASKING, MODERN, TASKS};
 use super::step::Check::{At, Complains, Hides, Is, Lines, Names, Prints, Says};
-use super::step::{Feature, Step};
+use super::step::{Feature, PRINTED, Step};
 
 /// The scenario through `@modelcontextprotocol/server-everything`, where everything comes in order. Of what level the first
 /// message is that it logs, the server leaves to chance.
@@ -151,6 +151,21 @@ fn everything_with(logging: Step) -> Vec<Feature> {
             [Step::messages(&["watch", "demo://resource/dynamic/text/1"], &[])
                 .watched_for(&["\"result\":{}"])],
         ),
+        // Its tool runs as a task only. There is no user to answer what it asks.
+        Feature::new(
+            "tasks",
+            [
+                Step::json(
+                    &["call", "simulate-research-query", "topic=tides", "ambiguous=true"],
+                    &[Says("# Research Report: tides"), Says("User declined")],
+                ),
+                Step::text(
+                    &["call", "simulate-research-query", "topic=tides", "--task"],
+                    &[Says("# Research Report: tides"), Complains("task ")],
+                ),
+            ],
+        )
+        .since(TASKS),
         Feature::new("ping", [Step::json(&["raw", "ping"], &[Is("{}")])]).until(MODERN),
     ]
 }
@@ -160,7 +175,23 @@ pub(super) fn shared() -> Vec<Feature> {
     let watch = Step::json(&["watch", WATCHED], &[Says("\"test://watched-resource\"")])
         .watched_for(&["notifications/resources/updated"])
         .while_doing(&["call", "touch_resource", "uri=test://watched-resource"]);
-    ours(watch)
+    let mut features = ours(watch);
+    features.push(
+        Feature::new(
+            "tasks_of_others",
+            [
+                Step::text(
+                    &["call", "slow_compute", "seconds=1", "--detach"],
+                    &[Complains("refmcp task result")],
+                ),
+                Step::json(&["task", "get", PRINTED], &[At("/status", r#""working""#)]),
+                Step::text(&["task", "watch", PRINTED], &[Prints("working\ncompleted\n")]),
+                Step::text(&["task", "result", PRINTED], &[Prints(" computed in 1 s\n")]),
+            ],
+        )
+        .since(TASKS),
+    );
+    features
 }
 
 /// The same for a server with one connection: the check is that it agreed to send notifications of changes.
@@ -173,6 +204,14 @@ const WATCHED: &str = "test://watched-resource";
 
 fn ours(watch: Step) -> Vec<Feature> {
     vec![
+        Feature::new(
+            "tasks",
+            [
+                Step::json(&["call", "failing_job"], &[At("/isError", "true"), Says("on purpose")]).exits(5),
+                Step::json(&["call", "confirm_delete", "filename=x"], &[Says("x stays")]),
+            ],
+        )
+        .since(ASKING),
         Feature::new(
             "info",
             [Step::json(

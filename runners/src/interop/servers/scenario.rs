@@ -5,6 +5,8 @@ use super::step::{Feature, Step};
 
 /// The place of the revision that brought elicitation.
 pub(super) const ASKING: usize = 2;
+/// The place of the revision that brought tasks.
+pub(super) const TASKS: usize = 3;
 /// The place of the revision that has no sessions.
 pub(super) const MODERN: usize = 4;
 

@@ -12,7 +12,7 @@ use super::process::{self, ServerProcess};
 use super::report::{Outcome, Section};
 use super::scenario::MODERN;
 use super::server::{Endpoint, Server};
-use super::step::{CommandOutput, Feature, Step};
+use super::step::{CommandOutput, Feature, PRINTED, Step};
 use crate::server::Transport;
 use crate::{REVISIONS, shell};
 
@@ -129,8 +129,10 @@ fn index_of(revision: &str) -> usize {
 impl Target<'_> {
     fn command(&self, era: &str, output: &str, words: &[&str]) -> Command {
         let mut command = Command::new(self.refmcp);
-        let (name, rest) = words.split_first().map_or(("", words), |(name, rest)| (*name, rest));
-        command.arg(name).args(["--protocol-version", era, "--output", output, "--yes", "--timeout", "30"]);
+        // A command may have commands of its own.
+        let names = if words.first() == Some(&"task") { 2 } else { 1 };
+        let (names, rest) = words.split_at_checked(names).unwrap_or((words, &[]));
+        command.args(names).args(["--protocol-version", era, "--output", output, "--yes", "--timeout", "30"]);
         command.args(&self.url).args(rest);
         if !self.command.is_empty() {
             command.arg("--").args(&self.command);
@@ -164,8 +166,9 @@ impl Target<'_> {
 
     /// Shows a feature.
     fn show(&self, feature: &Feature, revision: &str) -> Outcome {
+        let mut printed = None;
         for step in &feature.steps {
-            let output = match self.run_step(step, revision) {
+            let output = match self.run_step(step, revision, printed.as_deref().unwrap_or_default()) {
                 Ok(output) => output,
                 Err(error) => return Outcome::Failed(format!("{}: {error:#}", step.words.join(" "))),
             };
@@ -177,12 +180,15 @@ impl Target<'_> {
                     false => Outcome::Failed(format!("{}: {error}", step.words.join(" "))),
                 };
             }
+            printed.get_or_insert_with(|| output.out.trim().to_owned());
         }
         Outcome::Ok(String::new())
     }
 
-    fn run_step(&self, step: &Step, revision: &str) -> Result<CommandOutput> {
-        let mut command = self.command(revision, step.output, step.words);
+    fn run_step(&self, step: &Step, revision: &str, printed: &str) -> Result<CommandOutput> {
+        let words: Vec<&str> =
+            step.words.iter().map(|word| if *word == PRINTED { printed } else { *word }).collect();
+        let mut command = self.command(revision, step.output, &words);
         if step.watched.is_empty() {
             return process::run(&mut command);
         }

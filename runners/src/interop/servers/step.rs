@@ -32,6 +32,9 @@ impl Feature {
     }
 }
 
+/// A word that stands for what the first step of the feature has printed.
+pub(super) const PRINTED: &str = "PRINTED";
+
 /// A command line of refmcp, without the target.
 #[derive(Debug)]
 pub(super) struct Step {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -32,15 +31,15 @@ pub(super) struct Call {
     pub(super) options: CallOptions,
     /// The message whose response it waits for; none while it waits for the connection, for the host or for its task.
     pub(super) exchange: Option<ExchangeId>,
-    started: Timestamp,
-    idle_by: Timestamp,
-    total_by: Timestamp,
+    pub(super) started: Timestamp,
+    pub(super) idle_by: Timestamp,
+    pub(super) total_by: Timestamp,
     /// The last progress of the server.
     pub(super) progress: Option<f64>,
     rounds: u32,
     input: Option<CollectedInput>,
     /// Whether it stays open until one side ends it, as `subscriptions/listen` does.
-    endless: bool,
+    pub(super) endless: bool,
     /// The task that it has become.
     pub(super) task: Option<Box<FollowedTask>>,
 }
@@ -330,13 +329,6 @@ impl ClientEngine {
         }
     }
 
-    /// The server has shown progress of a call: its idle timeout begins again.
-    pub(super) fn restart_idle_timeout(&mut self, now: Timestamp, id: CallId) {
-        if let Some(call) = self.calls.get_mut(&id) {
-            call.idle_by = now + call.options.idle;
-        }
-    }
-
     pub(super) fn call_mut(&mut self, id: CallId) -> Option<&mut Call> {
         self.calls.get_mut(&id)
     }
@@ -348,56 +340,6 @@ impl ClientEngine {
             call.exchange == Some(exchange) || call.task.as_ref().is_some_and(|task| task.has(exchange))
         };
         self.calls.get(&id).filter(has).map(|_| id)
-    }
-
-    fn wake_for(&mut self, id: CallId) {
-        let due = |call: &Call| match &call.task {
-            Some(task) => task.due().min(call.total_by),
-            None => call.idle_by.min(call.total_by),
-        };
-        if let Some(at) = self.calls.get(&id).map(due) {
-            self.wake_at(at);
-        }
-    }
-
-    pub(super) fn tick_calls(&mut self, now: Timestamp) {
-        // An open request of the server is the host's time: it stops the idle timeout, not the total one.
-        let asking = !self.server_requests.is_empty();
-        let mut next = None;
-        let (mut late, mut tasks) = (Vec::new(), Vec::new());
-        for (id, call) in &mut self.calls {
-            if call.endless && call.exchange.is_some() {
-                continue;
-            }
-            if asking {
-                call.idle_by = call.idle_by.max(now + call.options.idle.min(GRACE_AFTER_INPUT));
-            }
-            let due = match &call.task {
-                // Each request about a task has a timeout of its own.
-                Some(task) if task.due() <= now && call.total_by > now => {
-                    tasks.push(*id);
-                    continue;
-                }
-                Some(task) => task.due().min(call.total_by),
-                None => call.idle_by.min(call.total_by),
-            };
-            if due <= now {
-                late.push((*id, now - call.started));
-            } else {
-                next = Some(next.map_or(due, |next: Timestamp| next.min(due)));
-            }
-        }
-        if let Some(next) = next {
-            self.wake_at(next);
-        }
-        for (id, after) in late {
-            let after_millis = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
-            self.stop(id, "no answer in time", CallError::TimedOut { after_millis });
-        }
-        for id in tasks {
-            self.tick_task(now, id);
-            self.wake_for(id);
-        }
     }
 
     /// Ends a call, and cancels the server requests that belong to it.
@@ -431,6 +373,3 @@ impl ClientEngine {
         matches!(&self.phase, Phase::Open(server) if server.rules().lifecycle == Lifecycle::PerRequest)
     }
 }
-
-/// The idle time that is left after the last server request has a response.
-const GRACE_AFTER_INPUT: Duration = Duration::from_secs(10);

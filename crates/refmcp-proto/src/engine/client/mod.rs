@@ -6,7 +6,8 @@
 //! | `io` | inputs, outputs and errors |
 //! | `negotiation` | which revision is tried, and what follows from the response: pure functions |
 //! | `handshake` | opening a connection |
-//! | `calls` | requests in flight, their deadlines and input rounds |
+//! | `calls` | requests in flight and their input rounds |
+//! | `deadlines` | how long calls may take |
 //! | `tasks` | calls that have become tasks |
 //! | `server_requests` | requests of the server to the host |
 //! | `notifications` | notifications of the server |
@@ -15,6 +16,7 @@
 
 mod calls;
 mod config;
+mod deadlines;
 mod encode_request;
 mod handshake;
 mod ignored_input;
