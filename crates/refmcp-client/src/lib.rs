@@ -18,7 +18,8 @@
 //! ```
 //!
 //! A [`Client`] is one connection to a server. A [`Host`] has the handlers of the application: sampling, elicitation, roots,
-//! events. A [`Connector`](transport::Connector) reaches a server: a child process, HTTP, WebSocket, memory. Every request
+//! events. A [`Connector`](transport::Connector) reaches a server: a child process, HTTP, WebSocket, memory. [`Skills`] are read
+//! and verified file by file. Every request
 //! ends: in a result, an error, or at its deadline; dropping one cancels it.
 
 #![cfg_attr(
@@ -37,6 +38,7 @@ mod host;
 mod list;
 mod request;
 mod response_cache;
+mod skills;
 mod subscriptions;
 mod tasks;
 
@@ -66,7 +68,9 @@ pub use refmcp_proto::finding::Finding;
 pub use refmcp_proto::jsonrpc::RpcError;
 pub use refmcp_proto::model;
 pub use refmcp_proto::revision::{Lifecycle, Revision};
+pub use refmcp_proto::skill;
 pub use refmcp_transport::observer;
 pub use request::{Request, RoundOutcome};
+pub use skills::{KnownSkill, ListedSkill, LoadedSkill, SkillError, SkillList, Skills};
 pub use subscriptions::Subscriptions;
 pub use tasks::{StartedCall, TaskCall, TaskHandle, TaskStatuses};

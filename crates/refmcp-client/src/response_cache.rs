@@ -75,8 +75,13 @@ impl ResponseCache {
             ServerNotification::ResourcesListChanged(_) => {
                 self.invalidate_list(Method::ListResources.name());
                 self.invalidate_list(Method::ListResourceTemplates.name());
+                // No notification is defined for skills; their files are resources.
+                self.invalidate_list(Method::ListSkills.name());
             }
-            ServerNotification::ResourceUpdated(_) => self.invalidate_list(Method::ReadResource.name()),
+            ServerNotification::ResourceUpdated(_) => {
+                self.invalidate_list(Method::ReadResource.name());
+                self.invalidate_list(Method::ListSkills.name());
+            }
             _ => {}
         }
     }

@@ -17,11 +17,8 @@ use crate::{Build, Tally, shell};
 const REVISIONS: [(&str, usize); 4] =
     [("2025-03-26", 1), ("2025-06-18", 27), ("2025-11-25", 33), ("2026-07-28", 40)];
 
-/// The scenarios of extensions that are run: tasks.
-const EXTENSION_SCENARIOS: usize = 10;
-
-/// How the names of the scenarios begin that are not run, and why.
-const LEFT_OUT: [(&str, &str); 1] = [("sep-2640-", "the server has no skills")];
+/// The scenarios of extensions: tasks and skills.
+const EXTENSION_SCENARIOS: usize = 13;
 
 /// Checks that cannot go well.
 const EXPECTED_FAILURES: [ExpectedFailure; 1] = [ExpectedFailure {
@@ -56,13 +53,9 @@ fn run_extensions(suite: &Suite, url: &str, out: &Path) -> Result<Tally> {
     let listing = shell::output(&mut suite.command(&["list", "--server"]))?;
     let results = out.join(EXTENSION);
     empty(&results)?;
-    let is_left_out = |name: &str| LEFT_OUT.iter().any(|(beginning, _)| name.starts_with(beginning));
-    for name in of_revision(&listing, EXTENSION).filter(|name| !is_left_out(name)) {
+    for name in of_revision(&listing, EXTENSION) {
         let mut command = suite.command(&["server", "--url", url, "--scenario", name, "-o"]);
         suite::run(command.arg(&results), &out.join(format!("{name}.log")), LIMIT)?;
-    }
-    for (beginning, why) in LEFT_OUT {
-        println!("server: scenarios {beginning}* are left out, {why}");
     }
     count(EXTENSION, EXTENSION_SCENARIOS, &results)
 }

@@ -34,7 +34,7 @@ impl Suite {
 pub(super) const EXTENSION: &str = "extension";
 
 /// Every scenario that the suite lists, with its revisions: `  - NAME [REVISION,REVISION]`.
-pub(super) fn listed(listing: &str) -> impl Iterator<Item = (&str, &str)> {
+fn listed(listing: &str) -> impl Iterator<Item = (&str, &str)> {
     listing.lines().filter_map(|line| {
         let (name, revisions) = line.trim().strip_prefix("- ")?.split_once(" [")?;
         Some((name, revisions.strip_suffix(']')?))

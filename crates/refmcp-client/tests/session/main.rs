@@ -7,5 +7,6 @@ mod lists;
 mod observer;
 mod opening;
 mod several;
+mod skills;
 mod subscriptions;
 mod tasks;

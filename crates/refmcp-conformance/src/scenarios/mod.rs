@@ -2,6 +2,7 @@
 
 mod authorization;
 mod headers;
+mod skills;
 mod tools;
 
 use std::error::Error;
@@ -19,7 +20,7 @@ pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
 pub(crate) type Scenario = fn(RunConfig) -> Pin<Box<dyn Future<Output = Result<Client, BoxError>>>>;
 
 /// The scenarios with a function of their own.
-const SCENARIOS: [(&str, Scenario); 18] = [
+const SCENARIOS: [(&str, Scenario); 22] = [
     ("initialize", |it| Box::pin(tools::initialize(it))),
     ("tools_call", |it| Box::pin(tools::call(it))),
     ("elicitation-sep1034-client-defaults", |it| Box::pin(tools::defaults(it))),
@@ -31,6 +32,10 @@ const SCENARIOS: [(&str, Scenario); 18] = [
     ("http-invalid-tool-headers", |it| Box::pin(headers::invalid(it))),
     ("json-schema-ref-no-deref", |it| Box::pin(tools::references(it))),
     ("json-schema-2020-12-preservation", |it| Box::pin(tools::preservation(it))),
+    ("sep-2640-client-no-prefetch", |it| Box::pin(skills::list(it))),
+    ("sep-2640-client-verify-digest", |it| Box::pin(skills::load(it))),
+    ("sep-2640-client-verify-size", |it| Box::pin(skills::load(it))),
+    ("sep-2640-client-verify-frontmatter", |it| Box::pin(skills::load(it))),
     ("auth/pre-registration", |it| Box::pin(authorization::pre_registration(it))),
     ("auth/client-credentials-basic", |it| Box::pin(authorization::client_credentials(it))),
     ("auth/client-credentials-jwt", |it| Box::pin(authorization::client_assertion(it))),

@@ -269,18 +269,6 @@ impl SkillEntry {
             Some(field) => Err(fault(format!("the field {field:?} differs"))),
         }
     }
-
-    /// Whether another entry is of the same skill with the same files: what was approved of one holds for the other. It never
-    /// does for dynamic skills.
-    pub fn is_same_as(&self, other: &Self) -> bool {
-        let pinned = |entry: &Self| {
-            entry.files().map(|(uri, _, digest)| (uri.to_owned(), digest)).collect::<BTreeSet<_>>()
-        };
-        self.uri() == other.uri()
-            && !self.is_dynamic()
-            && !other.is_dynamic()
-            && pinned(self) == pinned(other)
-    }
 }
 
 fn too_many_bytes() -> String {

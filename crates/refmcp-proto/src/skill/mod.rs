@@ -6,6 +6,7 @@
 //! | `digest` | SHA-256 of bytes, as manifests write it |
 //! | `uri` | URIs of skills and of the files in them |
 //! | `entry` | a checked entry of `skills/list` or `skills/get`, which verifies what is read of its skill |
+//! | `approval` | the files that a user has approved |
 //!
 //! What a server says of a skill is a claim. A [`SkillEntry`] exists only where the claim makes sense in itself, a
 //! [`VerifiedFile`] only where bytes that were read are those of the entry. Neither says that the server is honest.
@@ -26,11 +27,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod approval;
 mod digest;
 mod document;
 mod entry;
 mod uri;
 
+pub use approval::Approval;
 pub use digest::{Digest, InvalidDigest};
 pub use document::{Document, DocumentError};
 pub use entry::{SkillEntry, SkillFault, VerifiedFile};

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::model::SkillResource;
+use crate::skill::Approval;
 
 const URI: &str = "skill://acme/refunds/SKILL.md";
 const FORM: &str = "skill://acme/refunds/forms/a%20b.md";
@@ -92,7 +93,7 @@ fn dynamic_skills_have_their_front_matter_verified() {
     assert_eq!(entry.verify(URI, &other).unwrap_err().kind(), "frontmatter");
     let outside = "skill://acme/refunds/../x";
     assert_eq!(entry.verify(outside, &ResourceContents::text(outside, "")).unwrap_err().kind(), "unlisted");
-    assert!(!entry.is_same_as(&entry));
+    assert_eq!(Approval::of(&entry), None);
 }
 
 #[test]
@@ -127,11 +128,14 @@ fn entries_that_contradict_themselves_are_refused() {
 }
 
 #[test]
-fn a_changed_file_makes_another_skill() {
+fn a_changed_file_revokes_what_was_approved() {
     let mut changed = skill();
     if let SkillResources::Files(files) = &mut changed.resources {
         files[1].digest = Digest::of(b"other").to_string();
     }
-    assert!(entry().is_same_as(&entry()));
-    assert!(!entry().is_same_as(&SkillEntry::check(changed).unwrap()));
+    let approval = Approval::of(&entry()).unwrap();
+    assert!(approval.covers(&entry()) && approval.uri() == URI);
+    assert!(!approval.covers(&SkillEntry::check(changed).unwrap()));
+    let written = serde_json::to_string(&approval).unwrap();
+    assert_eq!(serde_json::from_str::<Approval>(&written).unwrap(), approval);
 }
