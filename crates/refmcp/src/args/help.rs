@@ -168,7 +168,7 @@ const EXIT_STATUS: [(&str, &str); 8] = [
     (
         "6",
         "A rule that the specification demands was broken; with --diff, one that was not broken so before; what is replayed \
-         or compared differs from the recording.",
+         or compared differs from the recording; a skill is not what its entry says.",
     ),
     ("7", "Nothing was judged: no rule was kept or broken, or the recording has nothing to replay."),
     ("129, 130, 143", "SIGHUP, SIGINT (ctrl-c) or SIGTERM ended the command."),

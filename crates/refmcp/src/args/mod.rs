@@ -23,7 +23,7 @@ use url::Url;
 pub(crate) use client::{
     AuthCommand, BridgeListenOptions, BridgeSide, BrowserOptions, CheckOptions, ClientCommand,
     EnterpriseOptions, GrantType, KeyringAction, ListKind, LoginOptions, OutputFormat, ReplayOptions,
-    ReplayUse, ServerStderr, SessionCommand, SharedOptions, TaskCommand, log_level,
+    ReplayUse, ServerStderr, SessionCommand, SharedOptions, SkillsCommand, TaskCommand, log_level,
 };
 use client::{ClientArgs, Inspector};
 use error::to_clap;

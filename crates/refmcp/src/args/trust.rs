@@ -55,6 +55,10 @@ pub(crate) struct TrustChange {
     #[arg(long, value_name = "TOOL")]
     pub(crate) tool: Option<String>,
 
+    /// One skill of the server, by the URI of its SKILL.md; its approval can be revoked here.
+    #[arg(long, value_name = "URI", conflicts_with = "tool")]
+    pub(crate) skill: Option<String>,
+
     /// The file that names the command; the decision holds for as long as this file stays as it is.
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,

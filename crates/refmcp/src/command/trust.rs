@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde::Serialize;
 
-use crate::args::{ExitReason, OutputFormat, Target, TrustChange, TrustCommand, usage};
+use crate::args::{ExitReason, OutputFormat, Target, TrustChange, TrustCommand, UsageError, usage};
 use crate::config;
 use crate::store::StateFolder;
 use crate::store::trust::{
@@ -28,6 +28,7 @@ pub(crate) fn run(command: TrustCommand) -> Result<ExitReason> {
                 OutputFormat::Jsonl => {
                     show_list(format, &trust.servers, String::new)?;
                     show_list(format, &trust.tools, String::new)?;
+                    show_list(format, &trust.skills, String::new)?;
                 }
                 _ => show(format, &trust, || listed(&trust, View::for_stdout(false).width))?,
             }
@@ -67,6 +68,11 @@ fn changed(folder: &StateFolder, change: TrustChange, decision: Option<Decision>
     let what = match &subject {
         Subject::Server(server) => server.to_string(),
         Subject::Tool { target, tool } => format!("{tool} of {target}"),
+        Subject::Skill { .. } if decision.is_some() => {
+            let what = "a skill is approved with its files: use `refmcp skills pull`; here it can be revoked";
+            return Err(UsageError::new(what).into());
+        }
+        Subject::Skill { target, uri } => format!("{uri} of {target}"),
     };
     let found = match decision {
         Some(decision) => decide(folder, subject, decision).map(|()| true)?,
@@ -81,6 +87,9 @@ fn subject(change: TrustChange) -> Result<Subject> {
         (Some(word), _) => Target::parse(&word)?,
         (None, command) => Target::Command(command),
     };
+    if let Some(uri) = change.skill {
+        return Ok(Subject::Skill { target: target.name().key().to_owned(), uri });
+    }
     match (change.tool, target) {
         (Some(tool), target) => Ok(Subject::Tool { target: target.name().key().to_owned(), tool }),
         (None, Target::Command(command)) => {
@@ -139,6 +148,10 @@ fn listed(trust: &Trust, width: Option<usize>) -> String {
         let what = format!("call {}", entry.tool);
         table.row([decision(entry.decision), &what, &entry.target, "", &entry.time]);
     }
+    for entry in &trust.skills {
+        let what = format!("skill {}", entry.approval.uri());
+        table.row(["approved as it is", &what, &entry.target, "", &entry.time]);
+    }
     table.render_or("nothing was decided yet", Paint::PLAIN, width)
 }
 
@@ -172,6 +185,7 @@ mod tests {
         TrustChange {
             target: target.map(str::to_owned),
             tool: tool.map(str::to_owned),
+            skill: None,
             config: config.map(Path::to_owned),
             output: OutputFormat::Text,
             command: command.iter().map(|word| (*word).to_owned()).collect(),

@@ -12,7 +12,7 @@ use refmcp_client::model::{
     CompletionArgument, CompletionRef, JsonObject, Prompt, PromptReference, Resource, ResourceTemplate,
     ResourceTemplateReference, Tool,
 };
-use refmcp_client::{Client, Listable};
+use refmcp_client::{Client, Listable, ListedSkill};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
@@ -108,6 +108,13 @@ impl<'a> ServerQuery<'a> {
             Query::Names(ListKind::Templates) => named(self.listed().await?, |template: ResourceTemplate| {
                 (template.uri_template, template.name)
             }),
+            Query::Names(ListKind::Skills) => {
+                let skills = self.cached("skills/list", async |client: &Client| {
+                    let listed = client.pages::<ListedSkill>().all().await?;
+                    Ok(listed.into_iter().map(|skill| (skill.uri, skill.name)).collect::<Vec<_>>())
+                });
+                named(skills.await?, |skill| skill)
+            }
             Query::Names(ListKind::Models) => {
                 let models = self.cached("models/list", async |client: &Client| {
                     let request = client.raw("models/list", JsonObject::new());
@@ -241,7 +248,10 @@ pub(super) fn candidates(position: &Position<'_>, line: &TypedLine) -> Option<Ca
             found.words.extend(servers(position, last).words);
             Some(found)
         }
-        (["models", "list" | "select"] | ["task", _] | ["metadata"], []) => targets(),
+        (["models", "list" | "select"] | ["skills" | "task", _] | ["metadata"], []) => targets(),
+        (["skills", "show" | "pull"], [target]) | (["skills", "verify"], [target, ..]) => {
+            names(target, ListKind::Skills)
+        }
         (["call" | "read" | "prompt" | "complete" | "watch" | "info" | "raw" | "check"], [])
         | (["replay"], [_])
         | (["shell"], _)

@@ -9,3 +9,4 @@ pub(crate) mod tokens;
 pub(crate) mod trust;
 
 pub(crate) use folder::{StateFolder, append_private, private};
+pub(crate) use timestamp::rfc3339;

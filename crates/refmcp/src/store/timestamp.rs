@@ -17,7 +17,7 @@ pub(super) fn unix_millis(time: SystemTime) -> u64 {
 }
 
 /// A time in UTC; times before 1970 are as old as that.
-pub(super) fn rfc3339(time: SystemTime) -> String {
+pub(crate) fn rfc3339(time: SystemTime) -> String {
     // Every part of the format is there.
     OffsetDateTime::from(time.max(UNIX_EPOCH)).format(RFC_3339).unwrap_or_default()
 }

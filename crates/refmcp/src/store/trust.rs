@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use refmcp_client::redact;
+use refmcp_client::skill::{Approval, SkillEntry};
 use serde::{Deserialize, Serialize};
 
 use super::folder::{StateFolder, read_bounded};
@@ -23,6 +24,8 @@ const MAX_DECISIONS: usize = 10_000;
 pub(crate) struct Trust {
     pub(crate) servers: Vec<ServerEntry>,
     pub(crate) tools: Vec<ToolEntry>,
+    #[serde(default)]
+    pub(crate) skills: Vec<SkillApproval>,
 }
 
 /// A decision about a server.
@@ -41,6 +44,16 @@ pub(crate) struct ToolEntry {
     pub(crate) target: String,
     pub(crate) tool: String,
     pub(crate) decision: Decision,
+    pub(crate) time: String,
+}
+
+/// The approval of a skill.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SkillApproval {
+    /// The server, as it is shown.
+    pub(crate) target: String,
+    #[serde(flatten)]
+    pub(crate) approval: Approval,
     pub(crate) time: String,
 }
 
@@ -208,6 +221,12 @@ pub(crate) enum Subject {
         target: String,
         tool: String,
     },
+    /// Using a skill.
+    Skill {
+        /// The server, as it is shown.
+        target: String,
+        uri: String,
+    },
 }
 
 impl Trust {
@@ -241,16 +260,33 @@ impl Trust {
         })
     }
 
+    /// Whether a skill is approved as it is now.
+    pub(crate) fn skill(&self, target: &str, skill: &SkillEntry) -> Verdict {
+        let entry =
+            self.skills.iter().find(|entry| entry.target == target && entry.approval.uri() == skill.uri());
+        entry.map_or(Verdict::Unknown, |entry| match entry.approval.covers(skill) {
+            true => Verdict::Allowed,
+            false => Verdict::Changed,
+        })
+    }
+
+    fn len(&self) -> usize {
+        self.servers.len() + self.tools.len() + self.skills.len()
+    }
+
     /// Forgets what was decided; whether there was anything.
     fn forget(&mut self, subject: &Subject) -> bool {
-        let before = self.servers.len() + self.tools.len();
+        let before = self.len();
         match subject {
             Subject::Server(server) => self.servers.retain(|entry| !is_same(&entry.server, server)),
             Subject::Tool { target, tool } => {
                 self.tools.retain(|entry| entry.target != *target || entry.tool != *tool);
             }
+            Subject::Skill { target, uri } => {
+                self.skills.retain(|entry| entry.target != *target || entry.approval.uri() != uri);
+            }
         }
-        before != self.servers.len() + self.tools.len()
+        before != self.len()
     }
 
     fn save(&self, folder: &StateFolder) -> Result<()> {
@@ -269,19 +305,31 @@ fn is_same(one: &ServerIdentity, other: &ServerIdentity) -> bool {
         && file(one) == file(other)
 }
 
-/// Keeps a decision, instead of any earlier one about the same.
+/// Keeps a decision about a server or a tool, instead of any earlier one about the same.
 pub(crate) fn decide(folder: &StateFolder, subject: Subject, decision: Decision) -> Result<()> {
-    let _locked = folder.lock()?;
-    let mut trust = Trust::load(folder)?;
-    trust.forget(&subject);
-    if trust.servers.len() + trust.tools.len() >= MAX_DECISIONS {
-        bail!("there are {MAX_DECISIONS} decisions already; revoke some");
-    }
-    let time = rfc3339(SystemTime::now());
-    match subject {
+    change(folder, &subject.clone(), |trust, time| match subject {
         Subject::Server(server) => trust.servers.push(ServerEntry { server, decision, time }),
         Subject::Tool { target, tool } => trust.tools.push(ToolEntry { target, tool, decision, time }),
+        // An approval is of files, which only their server knows.
+        Subject::Skill { .. } => {}
+    })
+}
+
+/// Keeps the approval of a skill, instead of any earlier one of the same.
+pub(crate) fn approve_skill(folder: &StateFolder, target: &str, approval: Approval) -> Result<()> {
+    let subject = Subject::Skill { target: target.to_owned(), uri: approval.uri().to_owned() };
+    let target = target.to_owned();
+    change(folder, &subject, |trust, time| trust.skills.push(SkillApproval { target, approval, time }))
+}
+
+fn change(folder: &StateFolder, subject: &Subject, add: impl FnOnce(&mut Trust, String)) -> Result<()> {
+    let _locked = folder.lock()?;
+    let mut trust = Trust::load(folder)?;
+    trust.forget(subject);
+    if trust.len() >= MAX_DECISIONS {
+        bail!("there are {MAX_DECISIONS} decisions already; revoke some");
     }
+    add(&mut trust, rfc3339(SystemTime::now()));
     trust.save(folder)
 }
 
@@ -394,6 +442,36 @@ mod tests {
         let disabled = (TrustStatus::Disabled, TrustStatus::Disabled);
         assert_eq!((status(), entry()), disabled, "what is disabled stays so");
         assert_eq!(Trust::load(&folder).unwrap().servers.len(), 1);
+    }
+
+    #[test]
+    fn a_changed_file_revokes_the_approval_of_a_skill() {
+        use refmcp_client::model::{Skill, SkillResource, SkillResources};
+        use refmcp_client::skill::Digest;
+
+        let skill = |content: &str| {
+            let uri = "skill://a/SKILL.md";
+            let file = SkillResource::new(uri, Digest::of(content.as_bytes()).to_string(), 1_u64);
+            let fields = serde_json::json!({ "name": "a", "description": "A" }).as_object().cloned().unwrap();
+            SkillEntry::check(Skill::new(uri, fields, SkillResources::Files(vec![file]))).unwrap()
+        };
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = StateFolder::at(temporary.path());
+        let verdict =
+            |target: &str, content: &str| Trust::load(&folder).unwrap().skill(target, &skill(content));
+        assert_eq!(verdict("http://a/", "1"), Verdict::Unknown);
+        approve_skill(&folder, "http://a/", Approval::of(&skill("1")).unwrap()).unwrap();
+        assert_eq!(verdict("http://a/", "1"), Verdict::Allowed);
+        assert_eq!(verdict("http://a/", "2"), Verdict::Changed);
+        assert_eq!(verdict("http://b/", "1"), Verdict::Unknown, "another server's is another skill");
+        approve_skill(&folder, "http://a/", Approval::of(&skill("2")).unwrap()).unwrap();
+        assert_eq!(
+            (verdict("http://a/", "1"), verdict("http://a/", "2")),
+            (Verdict::Changed, Verdict::Allowed)
+        );
+        let subject = Subject::Skill { target: "http://a/".to_owned(), uri: "skill://a/SKILL.md".to_owned() };
+        assert!(revoke(&folder, &subject).unwrap());
+        assert_eq!(verdict("http://a/", "2"), Verdict::Unknown);
     }
 
     #[test]

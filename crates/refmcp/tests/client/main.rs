@@ -20,6 +20,7 @@ mod member_order;
 mod models;
 mod results;
 mod secrets;
+mod skills;
 #[path = "../support/mod.rs"]
 mod support;
 mod tasks;

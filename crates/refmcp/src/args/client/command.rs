@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use refmcp_proto::model::{CompletionRef, LogLevel};
 use url::Url;
 
-use super::{AuthCommand, BridgeListenOptions, CheckOptions, ReplayOptions, ReplayUse};
+use super::{AuthCommand, BridgeListenOptions, CheckOptions, ReplayOptions, ReplayUse, SkillsCommand};
 use crate::args::{Target, UrlTransport};
 use crate::arguments::ArgumentInput;
 
@@ -56,6 +56,8 @@ pub(crate) enum SessionCommand {
     Watch { uris: Vec<String> },
     /// Show who the server is.
     Info,
+    /// Show, verify or save skills.
+    Skills(SkillsCommand),
     /// Select a model.
     SelectModel { name: String },
     /// Show what the server says of itself beyond the protocol.
@@ -107,6 +109,8 @@ pub(crate) enum ListKind {
     Templates,
     /// Prompts.
     Prompts,
+    /// Skills.
+    Skills,
     /// Models, which are beyond the protocol.
     Models,
     /// All of it.
@@ -115,7 +119,8 @@ pub(crate) enum ListKind {
 
 impl ListKind {
     /// How they are written.
-    pub(crate) const NAMES: [&str; 6] = ["tools", "resources", "templates", "prompts", "models", "all"];
+    pub(crate) const NAMES: [&str; 7] =
+        ["tools", "resources", "templates", "prompts", "skills", "models", "all"];
 }
 
 /// The side of a bridge that clients are on.

@@ -7,6 +7,7 @@ mod inspector;
 mod options;
 mod replay;
 mod resolve;
+mod skills;
 
 use std::path::PathBuf;
 
@@ -25,6 +26,8 @@ pub(crate) use command::{BridgeSide, ClientCommand, ListKind, SessionCommand, Ta
 pub(super) use inspector::Inspector;
 pub(crate) use options::{OutputFormat, ServerStderr, SharedOptions, log_level};
 pub(crate) use replay::{ReplayOptions, ReplayUse};
+use skills::SkillsArgs;
+pub(crate) use skills::SkillsCommand;
 
 /// Commands that drive a server. `defer`: the options of a command are built only when it is the one that was typed.
 #[derive(Debug, Subcommand)]
@@ -32,8 +35,8 @@ pub(crate) use replay::{ReplayOptions, ReplayUse};
 pub(super) enum ClientArgs {
     /// Show what a server offers.
     #[command(override_usage = "\
-refmcp list [OPTIONS] [tools|resources|templates|prompts|models|all] <TARGET> [NAME]...
-       refmcp list [OPTIONS] <tools|resources|templates|prompts|models|all> [NAME]... -- <COMMAND>...
+refmcp list [OPTIONS] [tools|resources|templates|prompts|skills|models|all] <TARGET> [NAME]...
+       refmcp list [OPTIONS] <tools|resources|templates|prompts|skills|models|all> [NAME]... -- <COMMAND>...
        refmcp list [OPTIONS] -- <COMMAND>...", after_help = examples("refmcp list"))]
     List(ListArgs),
     /// Call a tool.
@@ -72,6 +75,12 @@ refmcp models [OPTIONS] <TARGET>
         command: Option<ModelsArgs>,
         #[command(flatten)]
         list: Box<ServerArgs>,
+    },
+    /// Show, verify and save the skills that a server ships.
+    #[command(after_help = examples("refmcp skills"))]
+    Skills {
+        #[command(subcommand)]
+        command: SkillsArgs,
     },
     /// Show what a server says of itself beyond the protocol: endpoints, revisions, scopes.
     #[command(override_usage = usages("metadata", ""), after_help = examples("refmcp metadata"))]
@@ -215,7 +224,7 @@ pub(super) struct NoPositionals {}
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ListArgs {
-    /// What to show: tools, resources, templates, prompts, models, or all; all if left out.
+    /// What to show: tools, resources, templates, prompts, skills, models, or all; all if left out.
     #[arg(value_name = "WHAT")]
     what: Option<String>,
     /// The server: a URL (http, https, ws, wss, sse+http, sse+https) or a name from a configuration file.

@@ -11,7 +11,7 @@ use url::Url;
 use super::{
     BridgeArgs, BridgeListenOptions, BridgeSide, CheckArgs, ClientArgs, ClientCommand, ConnectionArgs,
     ListArgs, ListKind, ModelsArgs, OutputFormat, ReplayArgs, ServerArgs, ServerStderr, SessionCommand,
-    SharedOptions, ShellArgs, TaskArgs, TaskCommand, TaskIdArgs,
+    SharedOptions, ShellArgs, SkillsArgs, SkillsCommand, TaskArgs, TaskCommand, TaskIdArgs,
 };
 use crate::args::{Target, UsageError, usage};
 use crate::arguments::ArgumentInput;
@@ -90,6 +90,7 @@ impl ClientArgs {
                     words.finish(target, SessionCommand::SelectModel { name })
                 }
             },
+            Self::Skills { command } => skills(command),
             Self::Raw(args) => {
                 let (mut words, _) =
                     args.split(|args| args.method.take().into_iter().chain(args.params.take()));
@@ -259,7 +260,7 @@ fn list(args: ListArgs) -> Result<(ClientCommand, SharedOptions), UsageError> {
     {
         let near = nearest(word, &ListKind::NAMES).map(|near| format!("; did you mean {near}?"));
         let (word, near) = (redact::word(word), near.unwrap_or_default());
-        let kinds = "tools, resources, templates, prompts, models or all";
+        let kinds = "tools, resources, templates, prompts, skills, models or all";
         return Err(usage!("cannot list {word:?}: expected {kinds}{near}"));
     }
     let target = words.only_target()?;
@@ -271,6 +272,41 @@ fn list(args: ListArgs) -> Result<(ClientCommand, SharedOptions), UsageError> {
     let has_url = words.words.front().is_some_and(|word| Target::is_url(word));
     let names = if what == ListKind::All && has_url { Vec::new() } else { words.rest() };
     words.finish(target, SessionCommand::List { what, names })
+}
+
+fn skills(command: SkillsArgs) -> Result<(ClientCommand, SharedOptions), UsageError> {
+    const SKILL: &str = "the skill: the URI of its SKILL.md, or its name";
+    let (words, target, command, json) = match command {
+        SkillsArgs::List(args) => {
+            let (mut words, json) = args.split(|_| None);
+            let target = words.target()?;
+            (words, target, SkillsCommand::List, json)
+        }
+        SkillsArgs::Show(args) => {
+            let (mut words, args) = args.split(|args| args.skill.take().into_iter().chain(args.file.take()));
+            let target = words.target_before_uris()?;
+            let skill = words.next(SKILL)?;
+            let file = words.words.pop_front();
+            (words, target, SkillsCommand::Show { skill, file }, args.json)
+        }
+        SkillsArgs::Verify(args) => {
+            let (mut words, args) = args.split(|args| take(&mut args.skills));
+            let target = words.target_before_uris()?;
+            let skills = words.rest();
+            (words, target, SkillsCommand::Verify { skills }, args.json)
+        }
+        SkillsArgs::Pull(args) => {
+            let (mut words, args) = args.split(|args| args.skill.take());
+            let target = words.target_before_uris()?;
+            let skill = words.next(SKILL)?;
+            (words, target, SkillsCommand::Pull { skill, into: args.into }, args.json)
+        }
+    };
+    let (command, mut shared) = words.finish(target, SessionCommand::Skills(command))?;
+    if json.json {
+        shared.output = OutputFormat::Json;
+    }
+    Ok((command, shared))
 }
 
 fn shell(args: ShellArgs) -> Result<(ClientCommand, SharedOptions), UsageError> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use refmcp_client::model::{Prompt, Resource, ResourceTemplate, Tool};
-use refmcp_client::{Client, Listable};
+use refmcp_client::{Client, Listable, ListedSkill};
 use refmcp_proto::jsonrpc::code;
 use refmcp_proto::revision::Method;
 use serde::Serialize;
@@ -71,6 +71,15 @@ pub(crate) async fn list(session: &Session, what: ListKind, names: &[String]) ->
             names: |prompt| vec![&prompt.name],
             all: render::prompts,
             one: render::prompt_details,
+        })
+        .await?;
+    lists
+        .add(&Kind::<ListedSkill> {
+            listing: ListKind::Skills,
+            heading: "skills",
+            names: |skill| vec![&skill.uri, &skill.name],
+            all: render::skills,
+            one: render::skill_details,
         })
         .await?;
     lists.add_models().await?;
@@ -230,8 +239,9 @@ impl ListKind {
             Self::Resources => "resource",
             Self::Templates => "resource template",
             Self::Prompts => "prompt",
+            Self::Skills => "skill",
             Self::Models => "model",
-            Self::All => "tool, resource, prompt or model",
+            Self::All => "tool, resource, prompt, skill or model",
         }
     }
 }
@@ -254,6 +264,7 @@ fn member<T: Listable>() -> &'static str {
         Method::ListResourceTemplates => "resourceTemplates",
         Method::ListPrompts => "prompts",
         Method::ListTasks => "tasks",
+        Method::ListSkills => "skills",
         _ => "items",
     }
 }

@@ -15,6 +15,7 @@ pub(crate) mod output;
 pub(crate) mod requests;
 mod server_stderr;
 mod session;
+mod skills;
 mod tasks;
 pub(crate) mod watch;
 
@@ -185,6 +186,7 @@ async fn run_in(command: &SessionCommand, session: &Session) -> Result<ExitReaso
         }
         SessionCommand::Task(command) => return tasks::run(session, command).await,
         SessionCommand::List { what, names } => return list::list(session, *what, names).await,
+        SessionCommand::Skills(command) => return skills::run(session, command).await,
         SessionCommand::Read { uri } => requests::read(session, uri).await,
         SessionCommand::Prompt { name, arguments } => requests::prompt(session, name, arguments).await,
         SessionCommand::Complete { of, argument, prefix, context } => {

@@ -1,5 +1,6 @@
 //! One thing that a server offers, with all that the server says of it.
 
+use refmcp_client::ListedSkill;
 use refmcp_proto::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool};
 use serde_json::Value;
 
@@ -53,6 +54,22 @@ pub(crate) fn resource_details(resource: &Resource, view: &View) -> String {
         ("annotations", resource.annotations.as_ref().and_then(|it| serde_json::to_string(it).ok())),
     ];
     with_facts(view, &resource.uri, resource.description.as_deref(), facts)
+}
+
+/// A skill, with its files and their digests.
+pub(crate) fn skill_details(skill: &ListedSkill, view: &View) -> String {
+    let entry = match &skill.entry {
+        Ok(entry) => entry,
+        Err(fault) => return format!("{}\n", multi_line(&fault.to_string())),
+    };
+    let mut out = String::new();
+    heading(&mut out, view, entry.uri(), Some(entry.name()));
+    description(&mut out, Some(entry.description()));
+    let files: Vec<(String, String)> =
+        entry.files().map(|(_, path, digest)| (path.to_owned(), digest.to_string())).collect();
+    let files = if entry.is_dynamic() { "dynamic".to_owned() } else { lines_of(&files) };
+    section(&mut out, view, "files", &files);
+    out
 }
 
 /// A resource template.

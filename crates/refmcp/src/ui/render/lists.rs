@@ -1,5 +1,6 @@
 //! What a server offers.
 
+use refmcp_client::ListedSkill;
 use refmcp_proto::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool};
 
 use super::{View, hints, task_support};
@@ -74,6 +75,24 @@ pub(crate) fn templates(templates: &[ResourceTemplate], view: &View) -> String {
     table.render_or("no resource templates", view.paint, view.width)
 }
 
+/// Skills, a line each; one whose entry is wrong says so.
+pub(crate) fn skills(skills: &[ListedSkill], view: &View) -> String {
+    let mut table = Table::new(&["URI", "FILES", "SIZE", "ABOUT"]);
+    for skill in skills {
+        let (files, size, about) = match &skill.entry {
+            Ok(entry) if entry.is_dynamic() => {
+                ("dynamic".to_owned(), String::new(), entry.description().to_owned())
+            }
+            Ok(entry) => {
+                (entry.files().count().to_string(), bytes(entry.size()), entry.description().to_owned())
+            }
+            Err(fault) => (String::new(), String::new(), fault.to_string()),
+        };
+        table.row([&skill.uri, &files, &size, &first_line(&about)]);
+    }
+    table.render_or("no skills", view.paint, view.width)
+}
+
 fn or_none(text: String, what: &str) -> String {
     if text.is_empty() { format!("no {what}\n") } else { text }
 }
@@ -136,7 +155,7 @@ fn fields(schema: &JsonObject) -> Vec<(String, ArgumentField)> {
 }
 
 /// A number of bytes as people say it.
-pub(super) fn bytes(count: u64) -> String {
+pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if count < 1024 {
         return format!("{count} B");

@@ -13,8 +13,10 @@ mod tasks;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
 
-pub(crate) use details::{model_details, prompt_details, resource_details, template_details, tool_details};
-pub(crate) use lists::{prompts, resources, templates, tool_title, tools};
+pub(crate) use details::{
+    model_details, prompt_details, resource_details, skill_details, template_details, tool_details,
+};
+pub(crate) use lists::{bytes, prompts, resources, skills, templates, tool_title, tools};
 pub(crate) use models::{metadata, models};
 pub(crate) use results::{completion, exact_bytes, hints, log_message, prompt, resource, tool_result};
 pub(crate) use server_info::server_info;

@@ -1,7 +1,8 @@
 //! Who a server is and what it can do.
 
 use refmcp_client::ServerFacts;
-use refmcp_proto::model::ServerCapabilities;
+use refmcp_proto::model::{SKILLS_EXTENSION, ServerCapabilities};
+use refmcp_proto::revision::Method;
 
 use super::View;
 use crate::ui::text::{indent, multi_line, one_line};
@@ -66,6 +67,11 @@ fn offers(capabilities: &ServerCapabilities) -> String {
     }
     let further = [&capabilities.extensions, &capabilities.experimental].into_iter().flatten();
     let further = further.flat_map(serde_json::Map::keys).chain(capabilities.extra.keys());
-    all.extend(further.map(|name| one_line(name).into_owned()));
+    // Extensions of the protocol that are known here are called by their short names.
+    let reads = Some(Method::ReadDirectory.is_offered(capabilities));
+    all.extend(further.map(|name| match name.as_str() {
+        SKILLS_EXTENSION => named("skills", &[("reads directories", reads)]),
+        name => one_line(name).into_owned(),
+    }));
     if all.is_empty() { "nothing".to_owned() } else { all.join(", ") }
 }
