@@ -80,10 +80,11 @@ fn names_of_servers_come_from_the_files() {
     user.write("other.json", r#"{"mcpServers": {"store": {"command": "x"}}}"#);
     assert_eq!(user.fish(&["call", ""]), ["shop"]);
     assert_eq!(user.fish(&["call", "--config", "other.json", ""]), ["store"]);
-    assert_eq!(user.fish(&["list", "s"]), ["shop"]);
+    assert_eq!(user.fish(&["list", "s"]), ["skills", "shop"]);
+    assert_eq!(user.fish(&["skills", "show", ""]), ["shop"]);
     assert_eq!(
         user.fish(&["list", ""]),
-        ["tools", "resources", "templates", "prompts", "models", "all", "shop"]
+        ["tools", "resources", "templates", "prompts", "skills", "models", "all", "shop"]
     );
     assert_eq!(user.fish(&["list", "tools", ""]), ["shop"]);
     for words in

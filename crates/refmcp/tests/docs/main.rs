@@ -80,6 +80,12 @@ fn the_guide_to_faults() {
 }
 
 #[test]
+fn the_guide_to_skills() {
+    let examples = examples(&read("docs/skills.md"));
+    run("docs/skills.md", &examples, &ports(&examples, BTreeMap::new()));
+}
+
+#[test]
 fn the_guide_to_audits() {
     let examples = examples(&read("docs/audit.md"));
     run("docs/audit.md", &examples, &ports(&examples, BTreeMap::new()));
