@@ -1,6 +1,6 @@
 // The consent page of the built-in authorization server, as a person meets it: in a browser.
 //
-// usage: node consent.mjs BASE_URL [SCREENSHOT]
+// usage: node consent.mjs BASE_URL [SCREENSHOT_FOLDER]
 //
 // Registers a client with an awkward name, opens the page, reads it, presses its buttons, and tries what must not work.
 // Prints a line of JSON about each check, `{"name", "ok", "detail"}`; codes and tokens are in none of them.
@@ -16,9 +16,9 @@ const NAME = 'Tester <script>alert(1)</script> "&amp;\'';
 const PATIENCE = 5_000;
 const LIMIT = 90_000;
 
-const [base, screenshot] = process.argv.slice(2);
+const [base, screenshots] = process.argv.slice(2);
 if (!base || !URL.canParse(base)) {
-    console.error('usage: node consent.mjs BASE_URL [SCREENSHOT]');
+    console.error('usage: node consent.mjs BASE_URL [SCREENSHOT_FOLDER]');
     process.exit(2);
 }
 const origin = new URL(base).origin;
@@ -262,7 +262,7 @@ async function reading() {
     await inBrowser(async context => {
         const { page, seen, response } = await open(context);
         const headers = response.headers();
-        if (screenshot) await page.screenshot({ path: screenshot, fullPage: true });
+        if (screenshots) await page.screenshot({ path: `${screenshots}/consent.png`, fullPage: true });
 
         await check('the page is there, in UTF-8 HTML', () => {
             ensure(response.status() === 200, `it is answered with ${response.status()}`);

@@ -44,7 +44,7 @@ usage: cargo xtask COMMAND
                         `refmcp check` on the same servers: what it finds is compared with interop/referee, or written
   interop exactness     what servers make of streams that break, stall and are resumed, as a table; not part of test
   interop inspector     the MCP Inspector's command line beside ours, from the file of docs/integrations.md
-  interop browser       the consent page of the built-in authorization server in Chromium
+  interop browser       the consent page and the apps, in hosts, in Chromium
   interop replays       recordings with foreign servers and clients, used again
   interop tour          foreign clients go through the tour, and must do all that they have
   interop logins        foreign clients log in to our server, and our command line to foreign servers

@@ -16,6 +16,7 @@
 //! | `profile` | which half of the contents is offered |
 //! | `tools` | the reference tools, one file for each family |
 //! | `resources`, `prompts`, `skills` | the built-in ones, and those of a directory |
+//! | `apps` | apps that test hosts, and their tools |
 //! | `verdict` | the verdict of an audit on the client, as a resource and in `about_me` |
 //! | `models`, `metadata` | methods beyond the protocol |
 //! | `tour` | leads clients through everything, where [`Options::tour`] says so |
@@ -61,6 +62,7 @@
 //! was before. Clients are told when prompts come, go or change. `docs/reference-server.md` has all of the format.
 
 mod added_items;
+mod apps;
 mod cancellation_log;
 mod conformance;
 mod directory_watcher;
@@ -195,6 +197,7 @@ pub fn server_with(
         builder = tools::add(builder, options.verdicts.as_ref());
         builder = resources::add(builder)?.resource(verdict::resource(options.verdicts));
         builder = prompts::add(builder);
+        builder = apps::add(builder);
         builder = models::add(builder);
         builder = metadata::add(builder, options.endpoints, options.auth_required);
     }

@@ -1,8 +1,9 @@
-//! The consent page of the built-in authorization server in a real browser. `interop/browser` pins a Chromium that
-//! comes as a package, and what drives it; its script presses the buttons and prints a line for each check.
+//! Pages in a real browser: the consent page of the built-in authorization server, and the apps of the reference server in
+//! hosts. `interop/browser` pins a Chromium that comes as a package, and what drives it; a script for each prints a line for
+//! each check.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -13,8 +14,24 @@ use super::Paths;
 use crate::server::{Server, Transport};
 use crate::{Build, Tally, install, shell};
 
-/// How long the checks may take, unpacking the browser included. The script gives up before.
-const LIMIT: Duration = Duration::from_secs(120);
+/// How long the checks of a script may take, unpacking the browser included. The script gives up before.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// What a browser goes through.
+struct Page {
+    /// What it is called in the output.
+    name: &'static str,
+    script: &'static str,
+    /// Options of the server that has it.
+    options: &'static [&'static str],
+    /// What the script is told of the server: its URL, or the origin alone.
+    path: &'static str,
+}
+
+const PAGES: [Page; 2] = [
+    Page { name: "consent", script: "consent.mjs", options: &["--auth", "builtin"], path: "" },
+    Page { name: "apps", script: "apps.mjs", options: &[], path: "/mcp" },
+];
 
 /// What the script says of a check.
 #[derive(Debug, Deserialize, PartialEq)]
@@ -24,37 +41,49 @@ struct Check {
     detail: String,
 }
 
-/// Goes through the consent page of a server that has one.
+/// Goes through every page.
 pub(crate) fn run(build: &Build) -> Result<Tally> {
     let paths = Paths::new(build)?;
     let scripts = prepare(&paths).context("the browser cannot be set up")?;
-    let folder = paths.out.join("browser");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    let log = folder.join("server.log");
-    let server = Server::start(&paths.server, &["--auth", "builtin"], Transport::StreamableHttp, &log)?;
-    let base = server.url.strip_suffix("/mcp").context("the server has no /mcp")?;
+    let mut tally = Tally::default();
+    for page in &PAGES {
+        tally += page.run(&paths, &scripts)?;
+    }
+    Ok(tally)
+}
 
-    let lines = folder.join("consent.jsonl");
-    let mut script = Command::new("node");
-    script.arg(scripts.join("consent.mjs")).arg(base).arg(folder.join("consent.png"));
-    let ended = shell::run_logged(&mut script, &lines, LIMIT)?;
-    let printed = fs::read_to_string(&lines).with_context(|| format!("cannot read {}", lines.display()))?;
-    let checks = checks(&printed);
-    let mut faults: Vec<String> = checks.iter().filter_map(fault).collect();
-    let succeeded = ended.is_some_and(|status| status.success());
-    if !fits(&checks, succeeded) {
-        let end = ended.map_or_else(|| "did not end".to_owned(), |status| format!("ended with {status}"));
-        faults.push(format!("the script {end} and printed\n{printed}"));
+impl Page {
+    /// Goes through the page of a server that has it.
+    fn run(&self, paths: &Paths, scripts: &Path) -> Result<Tally> {
+        let folder = paths.out.join("browser").join(self.name);
+        fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        let log = folder.join("server.log");
+        let server = Server::start(&paths.server, self.options, Transport::StreamableHttp, &log)?;
+        let base = server.url.strip_suffix("/mcp").context("the server has no /mcp")?;
+
+        let lines = folder.join("checks.jsonl");
+        let mut script = Command::new("node");
+        script.arg(scripts.join(self.script)).arg(format!("{base}{}", self.path)).arg(&folder);
+        let ended = shell::run_logged(&mut script, &lines, LIMIT)?;
+        let printed =
+            fs::read_to_string(&lines).with_context(|| format!("cannot read {}", lines.display()))?;
+        let checks = checks(&printed);
+        let mut faults: Vec<String> = checks.iter().filter_map(fault).collect();
+        let succeeded = ended.is_some_and(|status| status.success());
+        if !fits(&checks, succeeded) {
+            let end = ended.map_or_else(|| "did not end".to_owned(), |status| format!("ended with {status}"));
+            faults.push(format!("the script {end} and printed\n{printed}"));
+        }
+        if let Err(error) = server.stop() {
+            faults.push(format!("{error:#}"));
+        }
+        for fault in &faults {
+            println!("{} {}: {fault}", shell::red("FAILED"), self.name);
+        }
+        let passed = checks.iter().filter(|check| check.ok).count();
+        println!("{} in a browser: {passed} checks passed; see {}", self.name, lines.display());
+        Ok(Tally { passed, failed: faults.len() })
     }
-    if let Err(error) = server.stop() {
-        faults.push(format!("{error:#}"));
-    }
-    for fault in &faults {
-        println!("{} consent page: {fault}", shell::red("FAILED"));
-    }
-    let passed = checks.iter().filter(|check| check.ok).count();
-    println!("the consent page in a browser: {passed} checks passed; see {}", lines.display());
-    Ok(Tally { passed, failed: faults.len() })
 }
 
 /// Installs the browser, once for each state of its lock file; gives the folder of the scripts.

@@ -1,5 +1,6 @@
 //! The reference server as clients see it, over a pipe in memory.
 
+mod apps;
 mod asking;
 mod cancelling;
 mod client;

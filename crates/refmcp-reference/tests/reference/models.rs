@@ -85,7 +85,10 @@ async fn metadata_is_what_the_handshake_said() {
     assert_eq!(metadata["capabilities"], discovered["capabilities"]);
     assert_eq!(
         discovered["capabilities"]["extensions"],
-        json!({ "io.modelcontextprotocol/tasks": {}, "io.modelcontextprotocol/skills": { "directoryRead": true }, "refmcp/models": {}, "refmcp/metadata": {} })
+        json!({
+            "io.modelcontextprotocol/tasks": {}, "io.modelcontextprotocol/skills": { "directoryRead": true },
+            "io.modelcontextprotocol/ui": {}, "refmcp/models": {}, "refmcp/metadata": {}
+        })
     );
 }
 

@@ -177,6 +177,8 @@ async fn every_revision_understands_every_tool() {
                 "add_resource" | "remove_resource" => json!({ "uri": "memo:///extra" }),
                 "touch_resource" => json!({ "uri": "file:///notes/todo.txt" }),
                 "cancellations" => json!({ "tag": "none" }),
+                "app_cancel" => json!({ "ms": 1 }),
+                "app_echo" => json!({ "text": "t" }),
                 "json_schema_2020_12_tool" => json!({ "email": "e" }),
                 _ => json!({}),
             };
