@@ -80,7 +80,9 @@ async function show(browser, html, { tool, args = {}, faults = [] }, work) {
     page.on('pageerror', error => errors.push(error.message));
     try {
         await page.goto(`${files.hostOrigin}/${html}`);
-        await page.waitForFunction(() => typeof window.openApp === 'function');
+        await page.waitForFunction(() => typeof window.openApp === 'function').catch(error => {
+            throw new Error([error.message, ...errors].join('; '));
+        });
         const options = { mcpUrl, sandboxUrl: `${files.sandboxOrigin}/sandbox.html`, name: tool, args, faults };
         await page.evaluate(options => window.openApp(options), options);
         return await work(page, await viewOf(page), errors);
@@ -112,8 +114,8 @@ function keeps(browser, html, app) {
 }
 
 /** An app in a host that breaks a rule: the app names that rule, and no other. */
-function names(browser, { fault, rules, ...app }) {
-    return show(browser, 'host.html', { ...app, faults: [fault] }, async (page, view) => {
+function names(browser, { fault, rules, html = 'host.html', ...app }) {
+    return show(browser, html, { ...app, faults: [fault] }, async (page, view) => {
         await app.act?.(page, view);
         const until = Date.now() + PATIENCE;
         let broken;
@@ -131,6 +133,7 @@ const files = await serveFiles();
 const browser = await launch();
 try {
     for (const app of APPS) await check(`${app.tool} in our host`, () => keeps(browser, 'host.html', app));
+    for (const app of APPS) await check(`${app.tool} in the official host`, () => keeps(browser, 'official.html', app));
     for (const fault of FAULTS) await check(`a host with ${fault.fault} is named by ${fault.tool}`, () => names(browser, fault));
 } finally {
     await browser.close();

@@ -87,6 +87,8 @@ export const FAULTS = [
         rules: ['APP-36']
     },
     { fault: 'model-tools', tool: 'app_calls', rules: ['APP-16'] },
+    // The official bridge, where the client is given to it.
+    { fault: 'forwarding', html: 'official.html', tool: 'app_calls', rules: ['APP-16'] },
     { fault: 'one-block', tool: 'app_messages', args: { auto: true }, rules: ['APP-49'] },
     { fault: 'any-link', tool: 'app_messages', args: { auto: true }, rules: ['APP-48'] },
     { fault: 'any-mode', tool: 'app_display', rules: ['APP-45'] },

@@ -1,17 +1,22 @@
 // Serves the files of this folder from two ports, since a sandbox has another origin than its host.
 
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 
-const FILES = ['host.html', 'host.js', 'mcp.js', 'policy.js', 'sandbox.html'];
+const FILES = ['host.html', 'host.js', 'mcp.js', 'official.html', 'official.js', 'policy.js'];
+const MODULES = fileURLToPath(new URL('../node_modules/', import.meta.url));
 const TYPES = { html: 'text/html; charset=utf-8', js: 'text/javascript', mjs: 'text/javascript' };
+
+/** The file of a package; `..` is resolved before, as URLs do. */
+const moduleOf = name => (/^modules\/.*\.m?js$/.test(name) ? MODULES + name.slice('modules/'.length) : undefined);
 
 function listen(files) {
     const server = createServer((request, response) => {
         const name = new URL(request.url, 'http://127.0.0.1').pathname.slice(1);
-        const path = files.get(name);
+        const path = files.get(name) ?? moduleOf(name);
         if (!path) return response.writeHead(404).end();
+        if (!existsSync(path)) return response.writeHead(404).end();
         response.setHeader('content-type', TYPES[path.split('.').at(-1)]);
         response.end(readFileSync(path));
     });
