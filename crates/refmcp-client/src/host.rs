@@ -58,6 +58,7 @@ pub struct Host {
     elicitation: Option<Handler<ElicitFormParams, ElicitResult>>,
     url_elicitation: Option<Handler<ElicitUrlParams, ElicitResult>>,
     roots: Option<Arc<RwLock<Vec<Root>>>>,
+    shows_apps: bool,
     /// Handles all requests, with these capabilities.
     requests: Option<(ClientCapabilities, RequestHandler)>,
     listeners: Vec<EventListener>,
@@ -136,6 +137,19 @@ impl Host {
         self
     }
 
+    /// Declares that the application shows apps (`io.modelcontextprotocol/ui`); [`app`](crate::app) reads and judges them.
+    ///
+    /// ```
+    /// use refmcp_client::Host;
+    ///
+    /// assert!(Host::new().shows_apps().capabilities().shows_apps());
+    /// ```
+    #[doc(alias = "ui")]
+    pub fn shows_apps(mut self) -> Self {
+        self.shows_apps = true;
+        self
+    }
+
     /// Handles every request of servers with one function, and declares these capabilities; the other handlers are not
     /// used. For gateways, which pass requests on.
     pub fn requests<F>(
@@ -179,6 +193,9 @@ impl Host {
         if !self.takes_no_tasks {
             let extensions = all.extensions.get_or_insert_default();
             extensions.insert(TASKS_EXTENSION.to_owned(), Value::Object(JsonObject::new()));
+        }
+        if self.shows_apps {
+            all.declare_apps();
         }
         all
     }

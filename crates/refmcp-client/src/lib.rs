@@ -61,6 +61,7 @@ pub use clients::{Clients, ServerItem, ServerItems};
 pub use error::{ConnectError, Error};
 pub use host::{Event, Host};
 pub use list::{Listable, Pages};
+pub use refmcp_proto::app;
 pub use refmcp_proto::engine::client::{
     CallError, OpenError, ServerFacts, TransportError, UnknownVersionPolicy, VersionPolicy,
 };

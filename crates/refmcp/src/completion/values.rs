@@ -248,7 +248,10 @@ pub(super) fn candidates(position: &Position<'_>, line: &TypedLine) -> Option<Ca
             found.words.extend(servers(position, last).words);
             Some(found)
         }
-        (["models", "list" | "select"] | ["skills" | "task", _] | ["metadata"], []) => targets(),
+        (
+            ["models", "list" | "select"] | ["apps", "list" | "show"] | ["skills" | "task", _] | ["metadata"],
+            [],
+        ) => targets(),
         (["skills", "show" | "pull"], [target]) | (["skills", "verify"], [target, ..]) => {
             names(target, ListKind::Skills)
         }
@@ -261,7 +264,9 @@ pub(super) fn candidates(position: &Position<'_>, line: &TypedLine) -> Option<Ca
         (["models", "select"], [target]) => names(target, ListKind::Models),
         (["call"], [target]) => names(target, ListKind::Tools),
         (["call"], [target, tool, given @ ..]) => asked(target, Query::ToolArguments { tool, given, last }),
-        (["read"], [target]) | (["watch"], [target, ..]) => names(target, ListKind::Resources),
+        (["read"], [target]) | (["apps", "show"], [target]) | (["watch"], [target, ..]) => {
+            names(target, ListKind::Resources)
+        }
         (["prompt"], [target]) => names(target, ListKind::Prompts),
         (["prompt"], [target, name, given @ ..]) => {
             let of = CompletionRef::Prompt(PromptReference::new(name));

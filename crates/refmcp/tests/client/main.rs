@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+mod apps;
 mod certificates;
 mod check;
 mod commands;

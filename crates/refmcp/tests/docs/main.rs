@@ -57,6 +57,11 @@ fn the_guide_to_the_reference_server() {
 }
 
 #[test]
+fn the_guide_to_apps() {
+    beside_a_server("docs/apps.md");
+}
+
+#[test]
 fn the_guide_to_other_hosts() {
     beside_a_server("docs/integrations.md");
 }

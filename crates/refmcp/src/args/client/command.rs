@@ -60,6 +60,10 @@ pub(crate) enum SessionCommand {
     Skills(SkillsCommand),
     /// Select a model.
     SelectModel { name: String },
+    /// Show the apps.
+    ListApps,
+    /// Show an app, by its URI or a tool.
+    ShowApp { app: String },
     /// Show what the server says of itself beyond the protocol.
     Metadata,
     /// Send any request; the parameters are JSON, or `@FILE`.

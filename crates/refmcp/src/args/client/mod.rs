@@ -82,6 +82,12 @@ refmcp models [OPTIONS] <TARGET>
         #[command(subcommand)]
         command: SkillsArgs,
     },
+    /// Show the apps of a server, pages that hosts show beside calls of tools, as a host would judge them.
+    #[command(override_usage = "refmcp apps <list|show> ...", after_help = examples("refmcp apps"))]
+    Apps {
+        #[command(subcommand)]
+        command: AppsArgs,
+    },
     /// Show what a server says of itself beyond the protocol: endpoints, revisions, scopes.
     #[command(override_usage = usages("metadata", ""), after_help = examples("refmcp metadata"))]
     Metadata(ServerArgs),
@@ -153,6 +159,24 @@ pub(super) struct TaskIdArgs {
     /// The task's id.
     #[arg(value_name = "ID")]
     id: Option<String>,
+}
+
+// No doc comment: it would become the description of `apps`.
+#[derive(Debug, Subcommand)]
+pub(super) enum AppsArgs {
+    /// Show the apps, the tools that each shows, and the tools that are for apps alone.
+    #[command(override_usage = usages("apps list", ""), after_help = examples("refmcp apps list"))]
+    List(ServerArgs),
+    /// Show an app: what it loads and asks for, the policy that a host enforces, and what is wrong with it.
+    #[command(override_usage = usages("apps show", "<URI|TOOL>"), after_help = examples("refmcp apps show"))]
+    Show(ServerArgs<ShowAppArgs>),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ShowAppArgs {
+    /// The app's URI, or a tool that it shows.
+    #[arg(value_name = "URI|TOOL")]
+    app: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -89,6 +89,10 @@ pub(crate) struct SharedOptions {
     #[arg(skip)]
     pub(crate) roots_may_come: bool,
 
+    /// Whether the client declares that it shows apps: some servers offer them to no other.
+    #[arg(skip)]
+    pub(crate) shows_apps: bool,
+
     /// The least severe log messages the server should send.
     #[arg(long, value_name = "LEVEL", value_parser = log_level(), help_heading = "Output")]
     pub(crate) log_level: Option<LogLevel>,

@@ -9,9 +9,9 @@ use refmcp_proto::model::{CompletionRef, PromptReference, ResourceTemplateRefere
 use url::Url;
 
 use super::{
-    BridgeArgs, BridgeListenOptions, BridgeSide, CheckArgs, ClientArgs, ClientCommand, ConnectionArgs,
-    ListArgs, ListKind, ModelsArgs, OutputFormat, ReplayArgs, ServerArgs, ServerStderr, SessionCommand,
-    SharedOptions, ShellArgs, SkillsArgs, SkillsCommand, TaskArgs, TaskCommand, TaskIdArgs,
+    AppsArgs, BridgeArgs, BridgeListenOptions, BridgeSide, CheckArgs, ClientArgs, ClientCommand,
+    ConnectionArgs, ListArgs, ListKind, ModelsArgs, OutputFormat, ReplayArgs, ServerArgs, ServerStderr,
+    SessionCommand, SharedOptions, ShellArgs, SkillsArgs, SkillsCommand, TaskArgs, TaskCommand, TaskIdArgs,
 };
 use crate::args::{Target, UsageError, usage};
 use crate::arguments::ArgumentInput;
@@ -91,6 +91,19 @@ impl ClientArgs {
                 }
             },
             Self::Skills { command } => skills(command),
+            Self::Apps { command } => {
+                let (command, mut shared) = match command {
+                    AppsArgs::List(args) => args.resolve(SessionCommand::ListApps)?,
+                    AppsArgs::Show(args) => {
+                        let (mut words, _) = args.split(|args| args.app.take());
+                        let target = words.only_target()?;
+                        let app = words.next("the URI of the app, or a tool that it shows")?;
+                        words.finish(target, SessionCommand::ShowApp { app })?
+                    }
+                };
+                shared.shows_apps = true;
+                Ok((command, shared))
+            }
             Self::Raw(args) => {
                 let (mut words, _) =
                     args.split(|args| args.method.take().into_iter().chain(args.params.take()));

@@ -115,6 +115,9 @@ pub(crate) fn host(shared: &SharedOptions, person: &Person, server: &str) -> Hos
     if !shared.roots.is_empty() || shared.roots_may_come {
         host = host.roots(shared.roots.iter().map(|path| root(path)));
     }
+    if shared.shows_apps {
+        host = host.shows_apps();
+    }
     host = match (&shared.sampler, person.is_there()) {
         (Some(command), _) => {
             let command = command.clone();

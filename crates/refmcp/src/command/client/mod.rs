@@ -1,5 +1,6 @@
 //! Commands that drive a server.
 
+pub(crate) mod apps;
 mod budget;
 pub(crate) mod call;
 mod connect;
@@ -195,6 +196,8 @@ async fn run_in(command: &SessionCommand, session: &Session) -> Result<ExitReaso
         SessionCommand::Watch { uris } => watch::watch(session, uris).await,
         SessionCommand::Info => requests::info(session),
         SessionCommand::SelectModel { name } => models::select(session, name).await,
+        SessionCommand::ListApps => apps::list(session).await,
+        SessionCommand::ShowApp { app } => apps::show(session, app).await,
         SessionCommand::Metadata => requests::metadata(session).await,
         SessionCommand::Raw { method, params } => requests::raw(session, method, params.as_deref()).await,
         SessionCommand::SetLevel { level } => requests::set_level(session, *level).await,

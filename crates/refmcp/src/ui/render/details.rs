@@ -4,6 +4,7 @@ use refmcp_client::ListedSkill;
 use refmcp_proto::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool};
 use serde_json::Value;
 
+use super::apps::app_of;
 use super::content::pretty;
 use super::lists::{bytes, heading, schema_arguments, tool_title};
 use super::{View, hints, task_support};
@@ -24,6 +25,7 @@ pub(crate) fn tool_details(tool: &Tool, view: &View) -> String {
     if let Some(support) = task_support(tool) {
         section(&mut out, view, "tasks", support);
     }
+    section(&mut out, view, "app", &app_of(tool).join("\n"));
     schema(&mut out, view, "input schema", &tool.input_schema);
     if let Some(output) = &tool.output_schema {
         schema(&mut out, view, "output schema", output);
@@ -113,7 +115,7 @@ fn description(out: &mut String, text: Option<&str>) {
     }
 }
 
-fn section(out: &mut String, view: &View, name: &str, text: &str) {
+pub(super) fn section(out: &mut String, view: &View, name: &str, text: &str) {
     if !text.is_empty() {
         out.push_str(&format!("  {}\n{}\n", view.paint.strong(name), indent(&multi_line(text), "    ")));
     }
@@ -123,7 +125,7 @@ fn schema(out: &mut String, view: &View, name: &str, schema: &JsonObject) {
     section(out, view, name, &pretty(&Value::Object(schema.clone())));
 }
 
-fn lines_of(pairs: &[(String, String)]) -> String {
+pub(super) fn lines_of(pairs: &[(String, String)]) -> String {
     let lines = pairs.iter().map(|(name, about)| format!("{}  {}", one_line(name), one_line(about)));
     lines.map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }

@@ -3,6 +3,7 @@
 use refmcp_client::ListedSkill;
 use refmcp_proto::model::{JsonObject, Prompt, Resource, ResourceTemplate, Tool};
 
+use super::apps::app_of;
 use super::{View, hints, task_support};
 use crate::arguments::{ArgumentField, all_fields};
 use crate::ui::render::table::Table;
@@ -21,6 +22,10 @@ pub(crate) fn tools(tools: &[Tool], view: &View) -> String {
             detail(&mut out, view, &format!("says it {}", hints.join(", ")));
         }
         detail(&mut out, view, task_support(tool).unwrap_or_default());
+        let app = app_of(tool);
+        if !app.is_empty() {
+            detail(&mut out, view, &app.join(", "));
+        }
     }
     or_none(out, "tools")
 }

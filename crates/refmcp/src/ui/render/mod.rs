@@ -1,5 +1,6 @@
 //! Answers of servers, for people to read.
 
+mod apps;
 mod content;
 mod details;
 mod lists;
@@ -13,6 +14,7 @@ mod tasks;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
 
+pub(crate) use apps::{app_details, apps};
 pub(crate) use details::{
     model_details, prompt_details, resource_details, skill_details, template_details, tool_details,
 };
