@@ -167,13 +167,17 @@ const app = (() => {
 
     const actions = [];
 
-    /** Something that a person starts, or the argument `auto` of the tool: its effects are seen in the host. */
-    function action(label, work) {
+    /**
+     * Something that a person starts, or the argument `auto` of the tool: its effects are seen in the host. From then on its rules
+     * are open.
+     */
+    function action(label, rules, work) {
         const button = document.createElement('button');
         button.type = 'button';
         button.textContent = label;
         const run = async () => {
             button.disabled = true;
+            for (const rule of rules) rule.expect();
             try {
                 await work();
             } finally {

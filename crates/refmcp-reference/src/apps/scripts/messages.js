@@ -11,14 +11,14 @@ const download = app.check('APP-54', 'ui/download-file saves or is refused', { u
 app.start({
     onReady({ openLinks, downloadFile, logging }) {
         const block = said => [{ type: 'text', text: said }];
-        app.action('Send a message', () => app.ask(message, 'ui/message', { role: 'user', content: block('A message of the app.') }));
-        app.action('Update the context of the model', async () => {
+        app.action('Send a message', [message], () => app.ask(message, 'ui/message', { role: 'user', content: block('A message of the app.') }));
+        app.action('Update the context of the model', [text, data], async () => {
             await app.ask(text, 'ui/update-model-context', { content: block('The app was here.') });
             await app.ask(data, 'ui/update-model-context', { structuredContent: { app: 'messages', step: 2 } });
         });
         if (openLinks) {
-            app.action('Open a link', () => app.ask(link, 'ui/open-link', { url: 'https://app.example/' }));
-            app.action('Open a link that runs a script', async () => {
+            app.action('Open a link', [link], () => app.ask(link, 'ui/open-link', { url: 'https://app.example/' }));
+            app.action('Open a link that runs a script', [dangerous], async () => {
                 try {
                     const result = await bridge.request('ui/open-link', { url: 'javascript:alert(1)' });
                     dangerous.judge(result.isError === true, 'the host opened it');
@@ -29,11 +29,11 @@ app.start({
         }
         if (downloadFile) {
             const resource = { uri: 'file:///note.txt', mimeType: 'text/plain', text: 'A note of the app.\n' };
-            app.action('Download a file', () => app.ask(download, 'ui/download-file', { contents: [{ type: 'resource', resource }] }));
+            app.action('Download a file', [download], () => app.ask(download, 'ui/download-file', { contents: [{ type: 'resource', resource }] }));
         }
         if (logging) {
             const log = { level: 'info', logger: 'refmcp', data: 'A log message of the app.' };
-            app.action('Write to the log', async () => bridge.notify('notifications/message', log));
+            app.action('Write to the log', [], async () => bridge.notify('notifications/message', log));
         }
     }
 });

@@ -6,7 +6,7 @@ const waits = app.check('APP-37', 'The host waits for the answer', { unused: tru
 
 app.start({
     onReady() {
-        app.action('Ask the host to close the app', async () => bridge.notify('ui/notifications/request-teardown'));
+        app.action('Ask the host to close the app', [], async () => bridge.notify('ui/notifications/request-teardown'));
     },
     async onTeardown() {
         asked.keep();
