@@ -32,14 +32,7 @@ impl ToolUi {
         let declared = tool.meta.as_ref()?;
         let old = declared.get(OLD_KEY);
         let ui = declared.get(UI_META).or(old.map(|_| &Value::Null))?;
-        let mut members = match ui {
-            Value::Object(members) => members.clone(),
-            Value::Null => JsonObject::new(),
-            other => {
-                faults.push(no_object(other));
-                JsonObject::new()
-            }
-        };
+        let mut members = members_of(ui, &mut faults);
         if let (Some(old), false) = (old, members.contains_key("resourceUri")) {
             faults.push(AppFault::OldKey);
             members.insert("resourceUri".to_owned(), old.clone());
@@ -148,14 +141,7 @@ fn ui_member(meta: Option<&Meta>) -> Option<&Value> {
 
 /// Reads each member by itself, so that one which cannot be read takes no other with it.
 fn resource_meta(ui: &Value, faults: &mut Vec<AppFault>) -> UiResourceMeta {
-    let mut members = match ui {
-        Value::Object(members) => members.clone(),
-        Value::Null => JsonObject::new(),
-        other => {
-            faults.push(no_object(other));
-            JsonObject::new()
-        }
-    };
+    let mut members = members_of(ui, faults);
     UiResourceMeta {
         csp: member(&mut members, "csp", faults),
         permissions: member(&mut members, "permissions", faults),
@@ -181,8 +167,17 @@ fn member<T: DeserializeOwned>(
     }
 }
 
-fn no_object(value: &Value) -> AppFault {
-    AppFault::Unreadable(format!("it is no object: {}", excerpt(&value.to_string())))
+/// The members of `_meta.ui`; what is no object has none.
+fn members_of(ui: &Value, faults: &mut Vec<AppFault>) -> JsonObject {
+    match ui {
+        Value::Object(members) => members.clone(),
+        Value::Null => JsonObject::new(),
+        other => {
+            let what = format!("it is no object: {}", excerpt(&other.to_string()));
+            faults.push(AppFault::Unreadable(what));
+            JsonObject::new()
+        }
+    }
 }
 
 #[cfg(test)]
