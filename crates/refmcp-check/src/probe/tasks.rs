@@ -69,8 +69,8 @@ fn tool(cx: &Context, has: impl Fn(&str) -> bool, what: &str) -> Result<(String,
         let arguments = minimal(tool.get("inputSchema")?.as_object()?)?;
         Some((name.to_owned(), arguments))
     };
-    let found = cx.offer.tools.iter().find_map(usable);
-    found.ok_or_else(|| Stop::Skipped(format!("no tool that may be called {what}")))
+    let found = cx.offer.tools.items.iter().find_map(usable);
+    found.ok_or_else(|| cx.offer.tools.without(&format!("no tool that may be called {what}")))
 }
 
 /// A tool that runs as a task only is not run without one.

@@ -261,12 +261,12 @@ impl Trust {
     }
 
     /// Whether a skill is approved as it is now.
-    pub(crate) fn skill(&self, target: &str, skill: &SkillEntry) -> Verdict {
+    pub(crate) fn skill(&self, target: &str, skill: &SkillEntry) -> TrustStatus {
         let entry =
             self.skills.iter().find(|entry| entry.target == target && entry.approval.uri() == skill.uri());
-        entry.map_or(Verdict::Unknown, |entry| match entry.approval.covers(skill) {
-            true => Verdict::Allowed,
-            false => Verdict::Changed,
+        entry.map_or(TrustStatus::Unknown, |entry| match entry.approval.covers(skill) {
+            true => TrustStatus::Allowed,
+            false => TrustStatus::Changed,
         })
     }
 
@@ -457,21 +457,21 @@ mod tests {
         };
         let temporary = tempfile::tempdir().unwrap();
         let folder = StateFolder::at(temporary.path());
-        let verdict =
+        let status =
             |target: &str, content: &str| Trust::load(&folder).unwrap().skill(target, &skill(content));
-        assert_eq!(verdict("http://a/", "1"), Verdict::Unknown);
+        assert_eq!(status("http://a/", "1"), TrustStatus::Unknown);
         approve_skill(&folder, "http://a/", Approval::of(&skill("1")).unwrap()).unwrap();
-        assert_eq!(verdict("http://a/", "1"), Verdict::Allowed);
-        assert_eq!(verdict("http://a/", "2"), Verdict::Changed);
-        assert_eq!(verdict("http://b/", "1"), Verdict::Unknown, "another server's is another skill");
+        assert_eq!(status("http://a/", "1"), TrustStatus::Allowed);
+        assert_eq!(status("http://a/", "2"), TrustStatus::Changed);
+        assert_eq!(status("http://b/", "1"), TrustStatus::Unknown, "another server's is another skill");
         approve_skill(&folder, "http://a/", Approval::of(&skill("2")).unwrap()).unwrap();
         assert_eq!(
-            (verdict("http://a/", "1"), verdict("http://a/", "2")),
-            (Verdict::Changed, Verdict::Allowed)
+            (status("http://a/", "1"), status("http://a/", "2")),
+            (TrustStatus::Changed, TrustStatus::Allowed)
         );
         let subject = Subject::Skill { target: "http://a/".to_owned(), uri: "skill://a/SKILL.md".to_owned() };
         assert!(revoke(&folder, &subject).unwrap());
-        assert_eq!(verdict("http://a/", "2"), Verdict::Unknown);
+        assert_eq!(status("http://a/", "2"), TrustStatus::Unknown);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::decided;
 use crate::args::{ExitError, ExitReason, UsageError, usage};
 use crate::command::client::Session;
 use crate::store::StateFolder;
-use crate::store::trust::{self, Verdict};
+use crate::store::trust::{self, TrustStatus};
 use crate::ui::render;
 use crate::ui::text::one_line;
 
@@ -17,12 +17,12 @@ pub(super) async fn approved(session: &Session, entry: &SkillEntry) -> Result<()
         let what = "is dynamic: its files change by themselves, so no approval would hold for what is saved";
         return Err(usage!("{} {what}", entry.uri()).into());
     };
-    let verdict = decided(session, entry)?;
-    if verdict == Verdict::Allowed {
+    let status = decided(session, entry)?;
+    if status == TrustStatus::Allowed {
         return Ok(());
     }
     if !session.shared.yes {
-        ask(session, entry, verdict == Verdict::Changed).await?;
+        ask(session, entry, status == TrustStatus::Changed).await?;
     }
     trust::approve_skill(&StateFolder::from_env()?, session.name.key(), approval)
 }

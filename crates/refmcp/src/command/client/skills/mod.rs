@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::session::Session;
 use crate::args::{ExitError, ExitReason, SkillsCommand, UsageError, usage};
 use crate::store::StateFolder;
-use crate::store::trust::{Trust, Verdict};
+use crate::store::trust::{Trust, TrustStatus};
 use crate::ui::render;
 use crate::ui::render::table::Table;
 use crate::ui::suggest::unknown;
@@ -68,22 +68,22 @@ async fn find(session: &Session, word: &str) -> Result<KnownSkill> {
 }
 
 /// What the user has decided about a skill of this server.
-fn decided(session: &Session, entry: &SkillEntry) -> Result<Verdict> {
+fn decided(session: &Session, entry: &SkillEntry) -> Result<TrustStatus> {
     let folder = StateFolder::from_env()?;
     Ok(Trust::load(&folder)?.skill(session.name.key(), entry))
 }
 
 /// One word for a decision.
-fn approval(verdict: Verdict) -> &'static str {
+fn approval(verdict: TrustStatus) -> &'static str {
     match verdict {
-        Verdict::Allowed => "approved",
-        Verdict::Changed => "changed",
-        Verdict::Disabled | Verdict::Unknown => "none",
+        TrustStatus::Allowed => "approved",
+        TrustStatus::Changed => "changed",
+        TrustStatus::Disabled | TrustStatus::Unknown => "none",
     }
 }
 
 /// A skill as JSON: its entry, and what was decided.
-fn document(entry: &SkillEntry, verdict: Verdict) -> Value {
+fn document(entry: &SkillEntry, verdict: TrustStatus) -> Value {
     let mut document = json!(entry.skill());
     document["approval"] = approval(verdict).into();
     document
