@@ -123,7 +123,9 @@ impl State {
 
     /// Whether a party knew at this time of what its peer sent at an earlier one: the message may have been under way.
     pub(crate) fn surely_knew(&self, role: Role, sent: u64, now: u64) -> bool {
-        self.is_recorded_by(role) || now.saturating_sub(sent) >= UNDER_WAY
+        // A server records an event of a stream when it is written to the connection, which may be long after it acted.
+        let is_in_order = self.is_recorded_by(role) && !(role == Role::Server && self.has_streams());
+        is_in_order || now.saturating_sub(sent) >= UNDER_WAY
     }
 
     /// Whether no session was opened.

@@ -45,7 +45,10 @@ pub(crate) fn examples() -> Vec<Example> {
                 opening(C).status(403, &challenge(METADATA)),
                 with_token("/mcp").status(403, &challenge(r#"Bearer error="invalid_token""#)),
                 with_token("/mcp").status(400, &challenge(r#"Bearer realm="a", error="invalid_token""#)),
-                with_token("/mcp").status(401, &challenge(r#"Bearer error="insufficient_scope", scope="a""#)),
+                with_token("/mcp").status(
+                    401,
+                    &challenge(&format!("{METADATA}, error=\"insufficient_scope\", scope=\"a\"")),
+                ),
             ],
         ),
         server(

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::script::{Example, Script};
 use crate::streamable::{
-    ACCEPT, JSON, SESSION, initialize, opening, ping, result, session, stateless_request,
+    ACCEPT, JSON, SESSION, SSE, initialize, opening, ping, result, session, stateless_request,
 };
 
 const C: &str = "2025-06-18";
@@ -88,4 +88,19 @@ fn a_request_that_a_server_refuses_for_want_of_a_session_is_found() {
     ] {
         assert!(verdict(innocent).is_none());
     }
+}
+
+/// A server decides to cancel its request, takes the late response, and then writes the cancellation.
+#[test]
+fn a_cancellation_on_a_stream_may_be_written_later() {
+    let roots = json!({"jsonrpc": "2.0", "id": 7, "method": "roots/list"});
+    let listed = json!({"jsonrpc": "2.0", "id": 7, "result": {"roots": []}});
+    let cancelled =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
+    let asked = || {
+        let script = session(C).get(3, C, &[]).status(200, SSE).on_stream(3).server(roots.clone());
+        script.post(4, C, listed.clone()).status(202, &[]).ended().on_stream(3)
+    };
+    asked().server(cancelled.clone()).keeps(&rule::HTTP_19, Role::Client);
+    asked().after(5_000).server(cancelled).broken(&rule::CANC_01, Role::Server).unwrap();
 }

@@ -151,9 +151,17 @@ fn misnamed(message: &Message<'_>, method: &str, context: &mut Context<'_>) {
     }
     let foreign = FOREIGN.iter().find(|(name, _)| *name == method).map(|(_, meant)| *meant);
     let Some(meant) = foreign.or_else(|| NotificationMethod::misnamed(method)) else { return };
+    let closes_stream = meant == NotificationMethod::Cancelled
+        && message.is_stateless()
+        && message.from == Role::Client
+        && context.state.has_streams();
     let params = if method == "$/cancelRequest" { " with params.requestId" } else { "" };
-    let expected =
-        format!("send {}{params}, where the revision has it and your side may send it", meant.name());
+    let expected = match closes_stream {
+        true => "close the stream of the request, which cancels it over HTTP".to_owned(),
+        false => {
+            format!("send {}{params}, where the revision has it and your side may send it", meant.name())
+        }
+    };
     let by_revision = message.revision.map_or(&rule::LIFE_08, rule_of);
     let rule = match (meant, message.from) {
         (NotificationMethod::Initialized, Role::Client) if !message.is_stateless() => &rule::LIFE_02,
