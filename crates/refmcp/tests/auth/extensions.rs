@@ -7,6 +7,7 @@ use crate::user::User;
 
 const CREDENTIALS: &str = "io.modelcontextprotocol/oauth-client-credentials";
 const ENTERPRISE: &str = "io.modelcontextprotocol/enterprise-managed-authorization";
+const TASKS: &str = "io.modelcontextprotocol/tasks";
 
 /// The capabilities that a client declares when it calls a tool, from the trace.
 pub(crate) fn declared_capabilities(user: &User, url: &str, version: &str) -> Value {
@@ -41,14 +42,17 @@ fn client_credentials_are_declared() {
     let url = &server.url();
     user.does(&["auth", "login", url]);
     assert_eq!(
-        declared_capabilities(&user, url, "modern").get("extensions"),
-        None,
+        declared_capabilities(&user, url, "modern")["extensions"],
+        json!({ TASKS: {} }),
         "a person with a browser is no extension"
     );
     let secret = user.write("secret", "hush");
     let robot = ["--grant", "client-credentials", "--client-id", "robot", "--client-secret-file", &secret];
     user.does(&[&["auth", "login", url][..], &robot].concat());
-    assert_eq!(declared_capabilities(&user, url, "modern")["extensions"], json!({ CREDENTIALS: {} }));
+    assert_eq!(
+        declared_capabilities(&user, url, "modern")["extensions"],
+        json!({ TASKS: {}, CREDENTIALS: {} })
+    );
     assert_eq!(declared_capabilities(&user, url, "legacy").get("extensions"), None);
 }
 
@@ -57,8 +61,9 @@ fn named(user: &User, server: &Server, more: &[&str]) -> Vec<String> {
     let about = user.does(&[&["info", &server.url(), "-o", "json"][..], more].concat());
     let about: Value = serde_json::from_str(&about).unwrap();
     let all = about["capabilities"]["extensions"].as_object().cloned().unwrap_or_default();
-    assert!(all.values().all(|settings| *settings == json!({})), "{all:?}");
-    all.keys().filter(|id| id.starts_with("io.modelcontextprotocol/")).cloned().collect()
+    let all: Vec<_> = all.into_iter().filter(|(id, _)| [ENTERPRISE, CREDENTIALS].contains(&&**id)).collect();
+    assert!(all.iter().all(|(_, settings)| *settings == json!({})), "{all:?}");
+    all.into_iter().map(|(id, _)| id).collect()
 }
 
 #[test]

@@ -63,8 +63,8 @@ fn enterprise_managed_authorization_issues_tokens() {
     user.does(&[&words[..], &["--id-token-file", &signed_on]].concat());
     assert_eq!(user.visited(), "", "no person was asked");
     assert_eq!(user.does(&["call", url, "echo", "message=in"]), "in\n");
-    let extension = json!({ "io.modelcontextprotocol/enterprise-managed-authorization": {} });
-    assert_eq!(declared_capabilities(&user, url, "modern")["extensions"], extension);
+    let extensions = &declared_capabilities(&user, url, "modern")["extensions"];
+    assert_eq!(extensions["io.modelcontextprotocol/enterprise-managed-authorization"], json!({}));
     let kept = user.kept().to_string();
     assert!(!kept.contains("hush") && !kept.contains("signed on"), "{kept}");
     // When the token is over, the next is got in the same way.

@@ -207,7 +207,12 @@ mod tests {
 
     #[test]
     fn every_scenario_shows_the_same_features() {
-        let names = |scenario: Scenario| scenario().iter().map(|feature| feature.name).collect::<Vec<_>>();
+        // Tasks are a row of their own where a server has them.
+        let names = |scenario: Scenario| {
+            let features = scenario();
+            let names = features.iter().map(|feature| feature.name).filter(|name| !name.starts_with("tasks"));
+            names.collect::<Vec<_>>()
+        };
         for way in SERVERS.iter().flat_map(|server| server.endpoints) {
             assert_eq!(names(way.scenario), names(scenario::scenario));
         }
