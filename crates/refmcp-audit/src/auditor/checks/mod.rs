@@ -1,45 +1,16 @@
-//! The checks of the auditor, one file for each family of rules.
+//! The checks of the auditor, one file for each family of rules, in folders by what they are about.
 //!
 //! A check keeps the state that only it needs. Where a rule's situation arises it says what it saw by [`Context::require`]: that
 //! the rule was kept, or how it was broken and what is expected instead. Texts repeat no values of arguments, headers and URIs:
 //! they name the member, and the evidence shows the message. CONTRIBUTING.md says how a check is added.
 
-mod apps;
-mod authorization;
-mod batches;
-mod cancellation;
-mod capabilities;
 mod client_features;
-mod discovery;
-mod elicitation;
-mod handshake;
-mod http_events;
-mod http_requests;
-mod http_sessions;
-mod http_sse;
+mod exchange;
+mod extensions;
 mod id_set;
-mod ids;
-mod input;
-mod input_rounds;
-mod lists;
-mod logging;
-mod messages;
-mod meta;
-mod mirrored_headers;
-mod progress;
-mod prompts;
-mod resources;
-mod roots;
-mod sampling;
-mod skills;
-mod stateless_results;
-mod stdio;
-mod subscriptions;
-mod task_record;
-mod tasks;
-mod tasks_extension;
-mod tools;
-mod unanswered;
+mod lifecycle;
+mod server_features;
+mod transport;
 mod values;
 
 use std::fmt;
@@ -68,36 +39,36 @@ pub(crate) trait Check: fmt::Debug + Send {
 type Family = (&'static [&'static Rule], fn() -> Box<dyn Check>);
 
 static FAMILIES: &[Family] = &[
-    (messages::RULES, new::<messages::Messages>),
-    (batches::RULES, new::<batches::Batches>),
-    (ids::RULES, new::<ids::Ids>),
-    (meta::RULES, new::<meta::Metas>),
-    (handshake::RULES, new::<handshake::HandshakeOrder>),
-    (capabilities::RULES, new::<capabilities::Capabilities>),
-    (stateless_results::RULES, new::<stateless_results::StatelessResults>),
-    (discovery::RULES, new::<discovery::Discovery>),
-    (unanswered::RULES, new::<unanswered::Unanswered>),
-    (progress::RULES, new::<progress::Progress>),
-    (cancellation::RULES, new::<cancellation::Cancellation>),
-    (input_rounds::RULES, new::<input_rounds::InputRounds>),
-    (subscriptions::RULES, new::<subscriptions::Subscriptions>),
-    (stdio::RULES, new::<stdio::Stdio>),
-    (http_requests::RULES, new::<http_requests::HttpRequests>),
-    (http_events::RULES, new::<http_events::HttpEvents>),
-    (http_sessions::RULES, new::<http_sessions::HttpSessions>),
-    (mirrored_headers::RULES, new::<mirrored_headers::MirroredHeaders>),
-    (http_sse::RULES, new::<http_sse::HttpSse>),
-    (authorization::RULES, new::<authorization::Authorization>),
-    (tools::RULES, new::<tools::Tools>),
-    (resources::RULES, new::<resources::Resources>),
-    (prompts::RULES, new::<prompts::Prompts>),
-    (lists::RULES, new::<lists::Lists>),
-    (logging::RULES, new::<logging::Logging>),
+    (exchange::messages::RULES, new::<exchange::messages::Messages>),
+    (exchange::batches::RULES, new::<exchange::batches::Batches>),
+    (exchange::ids::RULES, new::<exchange::ids::Ids>),
+    (exchange::meta::RULES, new::<exchange::meta::Metas>),
+    (lifecycle::handshake::RULES, new::<lifecycle::handshake::HandshakeOrder>),
+    (lifecycle::capabilities::RULES, new::<lifecycle::capabilities::Capabilities>),
+    (lifecycle::stateless_results::RULES, new::<lifecycle::stateless_results::StatelessResults>),
+    (lifecycle::discovery::RULES, new::<lifecycle::discovery::Discovery>),
+    (exchange::unanswered::RULES, new::<exchange::unanswered::Unanswered>),
+    (exchange::progress::RULES, new::<exchange::progress::Progress>),
+    (exchange::cancellation::RULES, new::<exchange::cancellation::Cancellation>),
+    (lifecycle::input_rounds::RULES, new::<lifecycle::input_rounds::InputRounds>),
+    (lifecycle::subscriptions::RULES, new::<lifecycle::subscriptions::Subscriptions>),
+    (transport::stdio::RULES, new::<transport::stdio::Stdio>),
+    (transport::http_requests::RULES, new::<transport::http_requests::HttpRequests>),
+    (transport::http_events::RULES, new::<transport::http_events::HttpEvents>),
+    (transport::http_sessions::RULES, new::<transport::http_sessions::HttpSessions>),
+    (transport::mirrored_headers::RULES, new::<transport::mirrored_headers::MirroredHeaders>),
+    (transport::http_sse::RULES, new::<transport::http_sse::HttpSse>),
+    (transport::authorization::RULES, new::<transport::authorization::Authorization>),
+    (server_features::tools::RULES, new::<server_features::tools::Tools>),
+    (server_features::resources::RULES, new::<server_features::resources::Resources>),
+    (server_features::prompts::RULES, new::<server_features::prompts::Prompts>),
+    (server_features::lists::RULES, new::<server_features::lists::Lists>),
+    (server_features::logging::RULES, new::<server_features::logging::Logging>),
     (client_features::RULES, new::<client_features::ClientFeatures>),
-    (tasks::RULES, new::<tasks::Tasks>),
-    (tasks_extension::RULES, new::<tasks_extension::TasksExtension>),
-    (skills::RULES, new::<skills::Skills>),
-    (apps::RULES, new::<apps::Apps>),
+    (extensions::tasks::RULES, new::<extensions::tasks::Tasks>),
+    (extensions::tasks_extension::RULES, new::<extensions::tasks_extension::TasksExtension>),
+    (extensions::skills::RULES, new::<extensions::skills::Skills>),
+    (extensions::apps::RULES, new::<extensions::apps::Apps>),
 ];
 
 /// The checks of a new conversation.
