@@ -15,6 +15,7 @@
 //! | `audit` | fails a test in which our side breaks a rule (feature `server`) |
 //! | `backplane` | the contract of every backplane (feature `server`) |
 //! | `client` | a client of a real server (feature `server`) |
+//! | `faults` | injects faults between a client and a server, as a plan says (feature `faults`) |
 //! | `log` | captures the log of a test and searches it for secrets (feature `log`) |
 //! | `paused` | tokio's time, moved by hand, for tests over sockets (feature `server`) |
 //! | `recording_observer` | an observer that records what passes (feature `server`) |
@@ -32,6 +33,8 @@ pub mod backplane;
 pub mod client;
 pub mod clock;
 pub mod engine;
+#[cfg(feature = "faults")]
+pub mod faults;
 pub mod history;
 pub mod leaks;
 #[cfg(feature = "log")]
