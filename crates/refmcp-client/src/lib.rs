@@ -21,6 +21,8 @@
 //! events. A [`Connector`](transport::Connector) reaches a server: a child process, HTTP, WebSocket, memory. [`Skills`] are read
 //! and verified file by file. Every request
 //! ends: in a result, an error, or at its deadline; dropping one cancels it.
+//!
+//! The rules are those of [`refmcp_proto::engine::ClientEngine`]: version negotiation, progress tokens, timeouts, polling of tasks.
 
 #![cfg_attr(
     not(test),

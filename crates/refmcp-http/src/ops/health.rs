@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use crate::access::caller::Client;
 use crate::access::guard;
 use crate::endpoint::{Endpoint, EndpointState};
-use crate::ops::log::logged_path;
 use crate::ops::prometheus::CONTENT_TYPE;
+use crate::ops::refusal_log::logged_path;
 use crate::refusal::Refusal;
 use crate::routes::{ROUTES, Route, Target};
 

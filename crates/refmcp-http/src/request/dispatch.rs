@@ -23,7 +23,7 @@ use crate::access::resource_server::ResourceServer;
 use crate::endpoint::{Endpoint, EndpointState};
 use crate::extra_routes::ExtraRoutes;
 use crate::ops::health;
-use crate::ops::log::logged_path;
+use crate::ops::refusal_log::logged_path;
 use crate::options::Options;
 use crate::refusal::{Reason, Refusal};
 use crate::request::observed::ObservedRequest;

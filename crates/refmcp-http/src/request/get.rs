@@ -12,7 +12,7 @@ use refmcp_server::transport::Observed;
 
 use crate::access::caller::Caller;
 use crate::endpoint::EndpointState;
-use crate::ops::log;
+use crate::ops::refusal_log;
 use crate::refusal::{Reason, Refusal};
 use crate::request::{headers, response};
 use crate::session::driver::SessionDriver;
@@ -116,6 +116,6 @@ fn answer_gone(request: Option<&RequestId>) -> Result<Response, Refusal> {
     let why = "the messages after this event are no longer kept; the outcome is unknown";
     let Some(id) = request else { return Err(Refusal::bad_request(Reason::EventId, why)) };
     let error = RpcError::internal(why);
-    log::rpc_error_found(&error);
+    refusal_log::rpc_error_found(&error);
     Ok(sse::whole(sse::message_event(&response::encode_error(Some(id), &error))))
 }

@@ -19,7 +19,7 @@ use refmcp_server::Connection;
 use crate::access::caller::Caller;
 use crate::access::scopes;
 use crate::endpoint::EndpointState;
-use crate::ops::log;
+use crate::ops::refusal_log;
 use crate::refusal::{Reason, Refusal};
 use crate::request::response::{CancelOnDrop, Exchange};
 use crate::request::{body, headers, response};
@@ -151,7 +151,7 @@ fn refuse(refusal: PostRefusal, id: Option<&RequestId>) -> Refusal {
         PostRefusal::Revision(error) => (Reason::Revision, error),
         PostRefusal::Header(_, error) | PostRefusal::Message(_, error) => (Reason::Message, error),
     };
-    log::rpc_error_found(&error);
+    refusal_log::rpc_error_found(&error);
     Refusal::rpc(reason, id, &error)
 }
 
@@ -295,7 +295,8 @@ impl Posted<'_> {
         };
         if driver.session_rules().is_none() {
             let status = response::status(Lifecycle::Handshake, &answer);
-            let why = log::rpc_errors(&answer.json).next().map(|error| error.message).unwrap_or_default();
+            let why =
+                refusal_log::rpc_errors(&answer.json).next().map(|error| error.message).unwrap_or_default();
             return Err(Refusal::answered(status, Reason::Message, excerpt(&why), answer.json));
         }
         let response = endpoint.json_response(&caller.memory, Lifecycle::Handshake, answer);

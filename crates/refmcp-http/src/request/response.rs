@@ -17,7 +17,7 @@ use refmcp_server::transport::MemoryAccount;
 
 use crate::access::caller::Caller;
 use crate::endpoint::EndpointState;
-use crate::ops::log;
+use crate::ops::refusal_log;
 use crate::refusal::{Reason, Refusal};
 use crate::session::driver::SessionDriver;
 use crate::stream::message::Message;
@@ -133,7 +133,7 @@ impl EndpointState {
                 Err(error) => {
                     let error = RpcError::internal(format!("the request was executed, but {error}"));
                     answer.kind = MessageKind::Response { error: Some(error.code) };
-                    log::rpc_error_found(&error);
+                    refusal_log::rpc_error_found(&error);
                     error_instead(&answer.json, &error).into()
                 }
             };

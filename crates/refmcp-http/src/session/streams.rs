@@ -12,7 +12,7 @@ use refmcp_server::transport::memory_budget::NoMemory;
 use refmcp_server::transport::{MemoryAccount, MemoryReservation, Outbox};
 use tokio_util::sync::DropGuard;
 
-use crate::ops::log;
+use crate::ops::refusal_log;
 use crate::session::shared::SharedSession;
 use crate::stream::message::{Gate, Message};
 use crate::stream::response_stream::{GET_STREAM, ResponseStream, SessionLog};
@@ -196,7 +196,7 @@ impl Outbox for Streams {
 
     fn send(&mut self, OutgoingMessage { to, kind, json }: OutgoingMessage) {
         if matches!(kind, MessageKind::Response { error: Some(_) }) || json.starts_with(b"[") {
-            log::rpc_errors_answered(self.session, &json);
+            refusal_log::rpc_errors_answered(self.session, &json);
         }
         let mut message = Message { json: json.into(), kind, post_key: None, gate: None };
         if let Some(shared) = &self.shared {

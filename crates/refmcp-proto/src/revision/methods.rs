@@ -80,7 +80,7 @@ macro_rules! methods {
 }
 
 methods! {
-    /// A request that a client can make of a server.
+    /// A request that a client can make of a server: the list of methods, with the revisions that have each.
     ///
     /// ```
     /// use refmcp_proto::revision::{Method, Revision};

@@ -216,6 +216,7 @@ impl SkillEntry {
     ///
     /// # Errors
     /// What does not fit.
+    #[doc(alias = "digest")]
     pub fn verify(&self, uri: &str, contents: &ResourceContents) -> Result<VerifiedFile, SkillFault> {
         let unlisted = || SkillFault::Unlisted { uri: uri.to_owned() };
         let expected = match &self.files {

@@ -19,7 +19,7 @@ use crate::call::Call;
 use crate::error::CallError;
 use crate::server_request::check_response;
 use crate::tasks::{
-    Asking, StoredTask, TaskStore, account, related_task, run_again, unavailable, unknown_task,
+    InputAskers, StoredTask, TaskStore, owner_key, related_task, resume_task, unavailable, unknown_task,
     withdraw_when_needless,
 };
 
@@ -37,7 +37,7 @@ fn is_extension(call: &Call) -> Result<bool, CallError> {
 
 /// The same where a client that has moved on from 2025-11-25, and declares no more than it did then, goes on with the tasks
 /// that it has from there.
-fn is_extension_or_moved(call: &Call) -> Result<bool, CallError> {
+fn uses_extension(call: &Call) -> Result<bool, CallError> {
     if call.peer().capabilities.tasks.is_some() {
         Ok(call.peer().rules().tasks == Tasks::Extension)
     } else {
@@ -55,7 +55,7 @@ async fn find(call: &Call, id: &str) -> Result<StoredTask, CallError> {
 }
 
 pub(super) fn get(call: &Call) -> Result<PreparedCall, CallError> {
-    is_extension_or_moved(call)?;
+    uses_extension(call)?;
     let TaskParams { task_id, .. } = params(call)?;
     let call = call.clone();
     Ok(PreparedCall::inline(async move {
@@ -65,7 +65,7 @@ pub(super) fn get(call: &Call) -> Result<PreparedCall, CallError> {
 }
 
 pub(super) fn cancel(call: &Call) -> Result<PreparedCall, CallError> {
-    let extension = is_extension_or_moved(call)?;
+    let extension = uses_extension(call)?;
     let TaskParams { task_id, .. } = params(call)?;
     let call = call.clone();
     Ok(PreparedCall::inline(async move {
@@ -117,7 +117,7 @@ async fn respond(
     let server = call.server();
     let changed = TaskStore::of(server).respond(id, responses).await;
     if changed.map_err(|error| unavailable(&error))? == Some(true) {
-        run_again(call.connection_session().clone(), call.dispatch().context.clone(), id.clone());
+        resume_task(call.connection_session().clone(), call.dispatch().context.clone(), id.clone());
     }
     Ok(())
 }
@@ -135,7 +135,7 @@ pub(super) fn result(call: &Call) -> Result<PreparedCall, CallError> {
             respond(&call, &id, responses.clone()).await?;
             task = store.find(&task_id, call.principal()).await?;
         }
-        let asking = server.value::<Asking>();
+        let askers = server.value::<InputAskers>();
         loop {
             if let Some(outcome) = task.state.outcome() {
                 return Ok(HandlerOutcome::Done(Box::new(with_related_task(&id, outcome?))));
@@ -143,7 +143,7 @@ pub(super) fn result(call: &Call) -> Result<PreparedCall, CallError> {
             let requests = requests(&task.state);
             let waited = if requests.is_empty() {
                 store.changed(&task).await
-            } else if asking.claim(&id, &call) {
+            } else if askers.claim(&id, &call) {
                 withdraw_when_needless(&call, task);
                 let (used, once) = (Some(BTreeSet::new()), BTreeMap::new());
                 return Ok(HandlerOutcome::InputRequired { requests, used, once });
@@ -191,7 +191,7 @@ pub(super) fn list(call: &Call) -> Result<PreparedCall, CallError> {
     let call = call.clone();
     Ok(PreparedCall::inline(async move {
         let size = call.server().settings().page_size;
-        let listed = TaskStore::of(call.server()).page(&account(&call), after, size).await;
+        let listed = TaskStore::of(call.server()).page(&owner_key(&call), after, size).await;
         let (tasks, last) = listed.map_err(|error| unavailable(&error))?;
         let own = tasks.iter().filter(|state| state.owner() == call.principal());
         let next_cursor = last.map(|last| pagination::cursor(&call, last));

@@ -1,30 +1,31 @@
 //! Tasks: calls of tools that go on after their first response. A task is kept in the backplane, under an id that cannot be
-//! guessed; it belongs to a principal and to no session.
+//! guessed; it belongs to a principal and to no session. Its ttl is granted by `start` and enforced by the backplane, which
+//! drops it and all its bytes.
 //!
 //! | file | what it does |
 //! |---|---|
 //! | `start` | decides whether a call becomes a task, and makes it one |
 //! | `store` | reads and changes tasks in the backplane |
 //! | `running` | runs the handler of a task until it needs input, ends or is cancelled |
-//! | `runner` | which process runs the handlers of tasks, and whether it still does |
-//! | `asking` | which `tasks/result` asks the client for what a task needs (2025-11-25) |
+//! | `replica_lease` | the lease by which processes know that one that runs tasks is alive |
+//! | `input_askers` | which `tasks/result` asks the client for what a task needs (2025-11-25) |
 //! | `listening` | notifies `subscriptions/listen` streams of changes |
 
-mod asking;
+mod input_askers;
 mod listening;
-mod runner;
+mod replica_lease;
 mod running;
 mod start;
 mod store;
 
 use std::time::Duration;
 
-pub(crate) use asking::{Asking, withdraw_when_needless};
+pub(crate) use input_askers::{InputAskers, withdraw_when_needless};
 pub(crate) use listening::listen;
-pub(crate) use runner::Runner;
-pub(crate) use running::{RunningTask, related_task, run_again};
+pub(crate) use replica_lease::ReplicaLease;
+pub(crate) use running::{RunningTask, related_task, resume_task};
 pub use start::undeclare_list;
-pub(crate) use start::{TaskStart, account, can_start, create, decide, declare};
+pub(crate) use start::{TaskStart, can_start, create, decide, declare, owner_key};
 pub(crate) use store::{StoredTask, TaskStore, unavailable, unknown_task};
 
 /// How tasks of a server are kept.

@@ -17,9 +17,9 @@ use refmcp_transport::EngineHandle;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::Runner;
+use super::ReplicaLease;
 use super::start::short;
-use super::store::{NoRoom, TaskStore};
+use super::store::{NoRoomForTask, TaskStore};
 use crate::backplane::Unavailable;
 use crate::method;
 use crate::server::Server;
@@ -53,19 +53,19 @@ struct Last {
 
 /// Runs a task from its beginning, or from where its input is complete.
 pub(super) async fn run(session: Arc<Session>, context: Option<RequestContext>, id: Arc<str>) {
-    let _run = session.server().value::<Runner>().run(session.server());
-    if let Err(error) = run_once(&session, context, &id).await {
+    let _run = session.server().value::<ReplicaLease>().run(session.server());
+    if let Err(error) = run_handler(&session, context, &id).await {
         let error = &error as &dyn std::error::Error;
         tracing::warn!(task = %short(&id), error, "a task has stopped without an outcome");
     }
 }
 
 /// Runs a task again that has all of its input, in the background.
-pub(crate) fn run_again(session: Arc<Session>, context: Option<RequestContext>, id: Arc<str>) {
+pub(crate) fn resume_task(session: Arc<Session>, context: Option<RequestContext>, id: Arc<str>) {
     tokio::spawn(run(session, context, id));
 }
 
-async fn run_once(
+async fn run_handler(
     session: &Arc<Session>,
     context: Option<RequestContext>,
     id: &Arc<str>,
@@ -93,7 +93,7 @@ async fn run_once(
     let outcome = tokio::select! {
         biased;
         outcome = work => outcome,
-        () = over(server, id) => {
+        () = wait_until_over(server, id) => {
             cancellation.cancel(server.now());
             return Ok(());
         }
@@ -147,11 +147,11 @@ impl Retries {
 }
 
 fn is_no_room(error: &Unavailable) -> bool {
-    error.source().is_some_and(<dyn Error>::is::<NoRoom>)
+    error.source().is_some_and(<dyn Error>::is::<NoRoomForTask>)
 }
 
 /// Waits until a task is over, or gone.
-async fn over(server: &Server, id: &str) {
+async fn wait_until_over(server: &Server, id: &str) {
     let store = TaskStore::of(server);
     loop {
         let waited = match store.read(id).await {

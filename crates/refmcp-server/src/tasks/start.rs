@@ -19,7 +19,7 @@ use refmcp_proto::revision::Tasks;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::runner::Runner;
+use super::replica_lease::ReplicaLease;
 use super::running::run;
 use super::store::{TaskStore, unavailable};
 use crate::backplane::CreateTaskOutcome;
@@ -130,10 +130,11 @@ pub(crate) async fn create(
     let detached = DetachedCall::new(call.dispatch(), once);
     let owner = call.principal().map(Arc::from);
     let times = TaskTimes { ttl: Some(ttl), poll_interval: options.poll_interval };
-    let runner = server.value::<Runner>().announce(server).await.map_err(|error| unavailable(&error))?;
+    let runner =
+        server.value::<ReplicaLease>().announce(server).await.map_err(|error| unavailable(&error))?;
     let mut state = TaskState::new(server.now(), random_text::<ID>(), owner, &detached, times);
     state.run_at(runner);
-    let created = TaskStore::of(server).create(&state, &detached, account(call)).await;
+    let created = TaskStore::of(server).create(&state, &detached, owner_key(call)).await;
     match created.map_err(|error| unavailable(&error))? {
         CreateTaskOutcome::Created => {}
         // Two ids are never alike; if they were, the call could be made again.
@@ -163,7 +164,7 @@ pub(super) fn random_text<const N: usize>() -> Arc<str> {
 }
 
 /// Whose limits a task counts against, and in whose list it is: those of the principal, or of the address.
-pub(crate) fn account(call: &Call) -> Arc<str> {
+pub(crate) fn owner_key(call: &Call) -> Arc<str> {
     if let Some(principal) = call.principal() {
         return format!("principal {principal}").into();
     }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use super::Runner;
+use super::ReplicaLease;
 use crate::backplane::{
     Backplane, CreateTaskOutcome, NewTask, Result, TaskRecord, Unavailable, UpdateTaskOutcome,
 };
@@ -47,11 +47,11 @@ impl<'a> TaskStore<'a> {
         &self,
         state: &TaskState,
         call: &DetachedCall,
-        account: Arc<str>,
+        owner: Arc<str>,
     ) -> Result<CreateTaskOutcome> {
         let task = NewTask {
             id: state.id().clone(),
-            owner: account,
+            owner,
             state: write(state)?,
             call: write(call)?,
             ttl: state.remaining(self.server.now()),
@@ -71,7 +71,7 @@ impl<'a> TaskStore<'a> {
         principal: Option<&str>,
     ) -> std::result::Result<StoredTask, RpcError> {
         let found = match self.read(id).await {
-            Ok(Some(task)) if self.is_elsewhere(&task.state) => self.looked_after(task).await,
+            Ok(Some(task)) if self.runs_elsewhere(&task.state) => self.fail_if_orphaned(task).await,
             found => found,
         };
         let found = found.map_err(|error| unavailable(&error))?;
@@ -79,12 +79,12 @@ impl<'a> TaskStore<'a> {
     }
 
     /// Whether another process runs a task.
-    fn is_elsewhere(&self, state: &TaskState) -> bool {
-        state.runner().is_some_and(|runner| !self.server.value::<Runner>().is(runner))
+    fn runs_elsewhere(&self, state: &TaskState) -> bool {
+        state.runner().is_some_and(|runner| !self.server.value::<ReplicaLease>().is(runner))
     }
 
     /// A task of another process, which fails where that one is gone.
-    async fn looked_after(&self, task: StoredTask) -> Result<Option<StoredTask>> {
+    async fn fail_if_orphaned(&self, task: StoredTask) -> Result<Option<StoredTask>> {
         let Some(runner) = task.state.runner() else { return Ok(Some(task)) };
         if self.backplane().is_replica_there(runner).await? {
             return Ok(Some(task));
@@ -104,22 +104,22 @@ impl<'a> TaskStore<'a> {
         self.backplane().task_call(id).await?.as_deref().map(read).transpose()
     }
 
-    /// A page of the tasks of an account behind this position, and where the next one begins behind, if there is one.
+    /// A page of the tasks of an owner behind this position, and where the next one begins behind, if there is one.
     pub(crate) async fn page(
         &self,
-        account: &str,
+        owner: &str,
         after: u64,
         size: usize,
     ) -> Result<(Vec<TaskState>, Option<u64>)> {
-        let mut entries = self.backplane().tasks(account, after, size + 1).await?;
+        let mut entries = self.backplane().tasks(owner, after, size + 1).await?;
         let more = entries.len() > size;
         entries.truncate(size);
         let last = entries.last().filter(|_| more).map(|entry| entry.position);
         let mut states = Vec::with_capacity(entries.len());
         for entry in entries {
             let task = StoredTask { state: read(&entry.state)?, version: 0 };
-            let found = match self.is_elsewhere(&task.state) {
-                true => self.looked_after(task).await?,
+            let found = match self.runs_elsewhere(&task.state) {
+                true => self.fail_if_orphaned(task).await?,
                 false => Some(task),
             };
             states.extend(found.map(|task| task.state));
@@ -130,7 +130,7 @@ impl<'a> TaskStore<'a> {
     /// Waits until a task is another than it was read, or is worth a look: its process may be gone.
     pub(crate) async fn changed(&self, task: &StoredTask) -> Result<()> {
         let changed = self.backplane().task_changed(task.state.id(), task.version);
-        match self.is_elsewhere(&task.state) {
+        match self.runs_elsewhere(&task.state) {
             true => timeout(LOOK_INTERVAL, changed).await.unwrap_or(Ok(())),
             false => changed.await,
         }
@@ -142,7 +142,7 @@ impl<'a> TaskStore<'a> {
         id: &str,
         responses: BTreeMap<String, InputOutcome>,
     ) -> Result<Option<bool>> {
-        let runner = self.server.value::<Runner>().announce(self.server).await?;
+        let runner = self.server.value::<ReplicaLease>().announce(self.server).await?;
         let respond = |state: &mut TaskState, call: &mut DetachedCall| {
             let is_ready = state.respond(self.server.now(), call, responses.clone())?;
             state.run_at(runner.clone());
@@ -158,7 +158,7 @@ impl<'a> TaskStore<'a> {
         id: &str,
         mut change: impl FnMut(&mut TaskState) -> Option<T>,
     ) -> Result<Option<(Option<T>, TaskState)>> {
-        self.change_with(id, |state, _| change(state), |_| Keep::Same).await
+        self.change_with(id, |state, _| change(state), |_| CallChange::None).await
     }
 
     /// The same with its call; the last function says what becomes of that.
@@ -169,21 +169,21 @@ impl<'a> TaskStore<'a> {
     ) -> Result<Option<(Option<T>, TaskState)>> {
         let mut change = change;
         let change = |state: &mut TaskState, call: Option<&mut DetachedCall>| change(state, call?);
-        self.change_with(id, change, |_| Keep::Changed).await
+        self.change_with(id, change, |_| CallChange::Written).await
     }
 
     async fn change_with<T>(
         &self,
         id: &str,
         mut change: impl FnMut(&mut TaskState, Option<&mut DetachedCall>) -> Option<T>,
-        keep: impl Fn(&TaskState) -> Keep,
+        keep: impl Fn(&TaskState) -> CallChange,
     ) -> Result<Option<(Option<T>, TaskState)>> {
         for _ in 0..ATTEMPTS {
             let Some(mut task) = self.read(id).await? else { return Ok(None) };
             let keep = keep(&task.state);
             let mut call = match keep {
-                Keep::Same => None,
-                Keep::Changed => self.call(id).await?,
+                CallChange::None => None,
+                CallChange::Written => self.call(id).await?,
             };
             let Some(returned) = change(&mut task.state, call.as_mut()) else {
                 return Ok(Some((None, task.state)));
@@ -198,7 +198,7 @@ impl<'a> TaskStore<'a> {
                 UpdateTaskOutcome::Updated(_) => return Ok(Some((Some(returned), task.state))),
                 UpdateTaskOutcome::Conflict(_) => {}
                 UpdateTaskOutcome::Unknown => return Ok(None),
-                UpdateTaskOutcome::Full => return Err(Unavailable::new(NoRoom)),
+                UpdateTaskOutcome::Full => return Err(Unavailable::new(NoRoomForTask)),
             }
         }
         Err(Unavailable::new("others change the task all the time"))
@@ -206,15 +206,15 @@ impl<'a> TaskStore<'a> {
 }
 
 /// What becomes of the call when a task changes.
-enum Keep {
-    Same,
-    Changed,
+enum CallChange {
+    None,
+    Written,
 }
 
 /// There is no room for what a task came to.
 #[derive(Debug, thiserror::Error)]
 #[error("no room is left for the task")]
-pub(super) struct NoRoom;
+pub(super) struct NoRoomForTask;
 
 impl StoredTask {
     fn read(record: &TaskRecord) -> Result<Self> {

@@ -4,8 +4,8 @@
 //! the rule was kept, or how it was broken and what is expected instead. Texts repeat no values of arguments, headers and URIs:
 //! they name the member, and the evidence shows the message. CONTRIBUTING.md says how a check is added.
 
+mod base_protocol;
 mod client_features;
-mod exchange;
 mod extensions;
 mod id_set;
 mod lifecycle;
@@ -39,19 +39,19 @@ pub(crate) trait Check: fmt::Debug + Send {
 type Family = (&'static [&'static Rule], fn() -> Box<dyn Check>);
 
 static FAMILIES: &[Family] = &[
-    (exchange::messages::RULES, new::<exchange::messages::Messages>),
-    (exchange::batches::RULES, new::<exchange::batches::Batches>),
-    (exchange::ids::RULES, new::<exchange::ids::Ids>),
-    (exchange::meta::RULES, new::<exchange::meta::Metas>),
+    (base_protocol::messages::RULES, new::<base_protocol::messages::Messages>),
+    (base_protocol::batches::RULES, new::<base_protocol::batches::Batches>),
+    (base_protocol::ids::RULES, new::<base_protocol::ids::Ids>),
+    (base_protocol::meta::RULES, new::<base_protocol::meta::Metas>),
     (lifecycle::handshake::RULES, new::<lifecycle::handshake::HandshakeOrder>),
     (lifecycle::capabilities::RULES, new::<lifecycle::capabilities::Capabilities>),
     (lifecycle::stateless_results::RULES, new::<lifecycle::stateless_results::StatelessResults>),
     (lifecycle::discovery::RULES, new::<lifecycle::discovery::Discovery>),
-    (exchange::unanswered::RULES, new::<exchange::unanswered::Unanswered>),
-    (exchange::progress::RULES, new::<exchange::progress::Progress>),
-    (exchange::cancellation::RULES, new::<exchange::cancellation::Cancellation>),
-    (lifecycle::input_rounds::RULES, new::<lifecycle::input_rounds::InputRounds>),
-    (lifecycle::subscriptions::RULES, new::<lifecycle::subscriptions::Subscriptions>),
+    (base_protocol::unanswered::RULES, new::<base_protocol::unanswered::Unanswered>),
+    (base_protocol::progress::RULES, new::<base_protocol::progress::Progress>),
+    (base_protocol::cancellation::RULES, new::<base_protocol::cancellation::Cancellation>),
+    (client_features::input_rounds::RULES, new::<client_features::input_rounds::InputRounds>),
+    (server_features::subscriptions::RULES, new::<server_features::subscriptions::Subscriptions>),
     (transport::stdio::RULES, new::<transport::stdio::Stdio>),
     (transport::http_requests::RULES, new::<transport::http_requests::HttpRequests>),
     (transport::http_events::RULES, new::<transport::http_events::HttpEvents>),

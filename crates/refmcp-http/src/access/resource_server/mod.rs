@@ -31,7 +31,7 @@ use issuer::Issuer;
 use token_cache::TokenCache;
 pub(crate) use verification::VerifiedToken;
 
-use crate::ops::log::LogLimiter;
+use crate::ops::refusal_log::LogLimiter;
 use crate::options::Options;
 use crate::routes::{EndpointPath, Target};
 

@@ -1,4 +1,4 @@
-//! Notifications of the server.
+//! Notifications of the server: progress finds its call by the progress token, task statuses by the task.
 
 use super::handshake::Phase;
 use super::io::{CallResult, ClientOutput};

@@ -177,7 +177,7 @@ impl Tasks {
         ids.filter_map(entry).collect()
     }
 
-    /// Forgets the tasks whose time is over.
+    /// Forgets the tasks whose ttl is over.
     pub(super) fn sweep(&mut self, now: Instant) {
         while let Some((expires, id)) = self.by_expiry.first().cloned() {
             if now < expires {

@@ -1,7 +1,8 @@
-//! Rules about what servers ask of clients: roots, sampling and elicitation.
+//! Rules about what servers ask of clients: roots, sampling and elicitation, and rounds of input without a session (MRTR).
 
 mod elicitation;
 mod input;
+pub(super) mod input_rounds;
 mod roots;
 mod sampling;
 

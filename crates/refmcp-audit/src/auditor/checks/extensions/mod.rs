@@ -1,4 +1,4 @@
-//! Rules about tasks of both kinds, skills and apps.
+//! Rules about tasks, those of 2025-11-25 and those of the extension, about skills and apps.
 
 pub(super) mod apps;
 pub(super) mod skills;

@@ -5,7 +5,7 @@ use refmcp_proto::rule::{self, Rule};
 use refmcp_transport::observer::Side;
 use serde_json::Value;
 
-use crate::auditor::checks::exchange::meta;
+use crate::auditor::checks::base_protocol::meta;
 use crate::auditor::checks::{Check, Context};
 use crate::auditor::conversation::Handshake;
 use crate::auditor::message::{Body, Message};

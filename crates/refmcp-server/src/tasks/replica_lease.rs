@@ -1,4 +1,4 @@
-//! This process, as the others know it that share the backplane: while it runs tasks, it says there that it is alive. Where
+//! The lease of this process (replica) among those that share the backplane: while it runs tasks, it says there that it is alive. Where
 //! one stops saying so, the next that looks at its tasks fails them. They are not run again: nothing tells which effects
 //! their handlers have had.
 
@@ -22,13 +22,13 @@ const RENEWAL: Duration = Duration::from_secs(5);
 const ID: usize = 9;
 
 /// The process among those that share the backplane.
-pub(crate) struct Runner {
+pub(crate) struct ReplicaLease {
     id: Arc<str>,
-    life: Mutex<Life>,
+    state: Mutex<LeaseState>,
 }
 
 #[derive(Default)]
-struct Life {
+struct LeaseState {
     /// How many runs of handlers there are.
     runs: usize,
     renewed: Option<Instant>,
@@ -36,16 +36,16 @@ struct Life {
     is_renewed: bool,
 }
 
-impl Default for Runner {
+impl Default for ReplicaLease {
     fn default() -> Self {
-        Self { id: random_text::<ID>(), life: Mutex::default() }
+        Self { id: random_text::<ID>(), state: Mutex::default() }
     }
 }
 
-impl Runner {
+impl ReplicaLease {
     /// Its id, once the others know that it is alive.
     pub(super) async fn announce(&self, server: &Server) -> Result<Arc<str>> {
-        let is_due = self.life.lock().renewed.is_none_or(|at| at.elapsed() >= RENEWAL);
+        let is_due = self.state.lock().renewed.is_none_or(|at| at.elapsed() >= RENEWAL);
         if is_due {
             self.renew(server).await?;
         }
@@ -57,36 +57,36 @@ impl Runner {
     }
 
     /// A run of a handler, which keeps the process alive for the others until it is dropped.
-    pub(super) fn run(self: &Arc<Self>, server: &Server) -> Run {
-        let mut life = self.life.lock();
-        life.runs += 1;
-        if !life.is_renewed {
-            life.is_renewed = true;
-            tokio::spawn(renew(Renewal(self.clone()), server.clone()));
+    pub(super) fn run(self: &Arc<Self>, server: &Server) -> RunGuard {
+        let mut state = self.state.lock();
+        state.runs += 1;
+        if !state.is_renewed {
+            state.is_renewed = true;
+            tokio::spawn(renew(RenewalGuard(self.clone()), server.clone()));
         }
-        Run(self.clone())
+        RunGuard(self.clone())
     }
 
     async fn renew(&self, server: &Server) -> Result<()> {
         server.backplane().renew_replica(&self.id, ALIVE).await?;
-        self.life.lock().renewed = Some(Instant::now());
+        self.state.lock().renewed = Some(Instant::now());
         Ok(())
     }
 }
 
 /// Says from time to time that the process is alive, as long as handlers run.
-async fn renew(renewal: Renewal, server: Server) {
+async fn renew(renewal: RenewalGuard, server: Server) {
     loop {
         sleep(RENEWAL).await;
-        let runner = &renewal.0;
+        let lease = &renewal.0;
         {
-            let mut life = runner.life.lock();
-            if life.runs == 0 {
-                life.is_renewed = false;
+            let mut state = lease.state.lock();
+            if state.runs == 0 {
+                state.is_renewed = false;
                 return;
             }
         }
-        if let Err(error) = runner.renew(&server).await {
+        if let Err(error) = lease.renew(&server).await {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(error, "others may take this process for gone, and fail its tasks");
         }
@@ -94,19 +94,19 @@ async fn renew(renewal: Renewal, server: Server) {
 }
 
 /// A run of a handler.
-pub(super) struct Run(Arc<Runner>);
+pub(super) struct RunGuard(Arc<ReplicaLease>);
 
-impl Drop for Run {
+impl Drop for RunGuard {
     fn drop(&mut self) {
-        self.0.life.lock().runs -= 1;
+        self.0.state.lock().runs -= 1;
     }
 }
 
 /// What renews in the background. It ends with its runtime, and then the next run begins another.
-struct Renewal(Arc<Runner>);
+struct RenewalGuard(Arc<ReplicaLease>);
 
-impl Drop for Renewal {
+impl Drop for RenewalGuard {
     fn drop(&mut self) {
-        self.0.life.lock().is_renewed = false;
+        self.0.state.lock().is_renewed = false;
     }
 }

@@ -21,7 +21,7 @@ const AGAIN: Duration = Duration::from_millis(100);
 
 /// The calls that ask, by their tasks.
 #[derive(Debug, Default)]
-pub(crate) struct Asking(Mutex<Claims>);
+pub(crate) struct InputAskers(Mutex<Claims>);
 
 #[derive(Debug, Default)]
 struct Claims {
@@ -30,7 +30,7 @@ struct Claims {
     sweep_at: usize,
 }
 
-impl Asking {
+impl InputAskers {
     /// Whether this call asks for the task: it does already, none in flight does, or that one belongs to another session,
     /// which the client may have left, and this call has only begun.
     pub(crate) fn claim(&self, task: &Arc<str>, call: &Call) -> bool {
