@@ -309,7 +309,8 @@ fn error_text(result: &Value) -> Option<&str> {
     result.pointer("/content/0/text")?.as_str()
 }
 
-fn shortened(text: &str) -> &str {
+/// As much of a status message as is kept, on either side.
+pub(crate) fn shortened(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_MESSAGE)).unwrap_or(text)
 }
 

@@ -47,6 +47,8 @@ pub(super) struct FollowedTask {
     told: Option<(TaskStatus, Option<String>)>,
     interval: Duration,
     next_poll: Timestamp,
+    /// When it was created, or seen first.
+    since: Timestamp,
     /// When the server may have forgotten it.
     expires: Option<Timestamp>,
     /// The `tasks/get` that waits for its response, and until when.
@@ -55,6 +57,8 @@ pub(super) struct FollowedTask {
     outcome: Option<ExchangeId>,
     /// The `tasks/update` that waits for its response, and until when.
     update: Option<(ExchangeId, Timestamp)>,
+    /// The keys of the input responses in it.
+    sent: Vec<String>,
     /// Requests for the status that have failed since the last one that has not.
     failures: u32,
     /// Errors of `tasks/result` before the task had ended.
@@ -76,10 +80,12 @@ impl FollowedTask {
             told: None,
             interval: POLL_INTERVAL,
             next_poll: now,
+            since: now,
             expires: None,
             poll: None,
             outcome: None,
             update: None,
+            sent: Vec::new(),
             failures: 0,
             early_errors: 0,
             known_keys: BTreeSet::new(),
@@ -142,7 +148,6 @@ impl ClientEngine {
     pub(super) fn follow_created(&mut self, now: Timestamp, id: CallId, task: Task) {
         let mut followed = FollowedTask::new(now, &task.task_id, true);
         followed.created_by = Some(ExchangeId(id.0));
-        followed.expires = task.ttl_ms.map(|ttl| now + Duration::from_millis(ttl));
         let Some(call) = self.call_mut(id) else { return };
         call.exchange = None;
         call.task = Some(Box::new(followed));

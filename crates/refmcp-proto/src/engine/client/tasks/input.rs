@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::ClientEngine;
 use super::super::io::{CallError, ClientOutput, ServerRequest, ServerRequestId};
 use super::super::server_requests::PendingRequest;
-use super::update_params;
+use super::{FollowedTask, update_params};
 use crate::engine::CallId;
 use crate::engine::report::ReportFindings;
 use crate::jsonrpc::RpcError;
@@ -57,6 +57,36 @@ impl ClientEngine {
         }
     }
 
+    /// Forgets input that the task no longer needs, as another holder of its id may have given it: the host is not asked
+    /// further, and a response that was not sent never is. A server that shows such a request again, since messages may
+    /// overtake each other, has it asked for again.
+    pub(super) fn withdraw_stale_input(&mut self, id: CallId, requests: &InputRequests) {
+        let Some(task) = self.task_mut(id) else { return };
+        let is_stale = |key: &String| !requests.contains_key(key);
+        let stale: Vec<ServerRequestId> =
+            task.missing.iter().filter(|(_, key)| is_stale(key)).map(|(number, _)| *number).collect();
+        for number in &stale {
+            if let Some(key) = task.missing.remove(number) {
+                task.known_keys.remove(&key);
+            }
+        }
+        // What an open update has sent may have been taken already.
+        if task.update.is_none() {
+            let FollowedTask { responses, known_keys, .. } = task;
+            responses.retain(|key, _| {
+                let is_needed = requests.contains_key(key);
+                if !is_needed {
+                    known_keys.remove(key);
+                }
+                is_needed
+            });
+        }
+        for number in stale {
+            self.server_requests.remove(&number);
+            self.outputs.push_back(ClientOutput::RequestCancelled(number));
+        }
+    }
+
     /// The host has responded to an input request of a task.
     pub(in super::super) fn task_input(
         &mut self,
@@ -88,6 +118,7 @@ impl ClientEngine {
         let params = update_params(&task.id, task.responses.clone());
         let sent = self.send_task_request(id, &Method::UpdateTask, &params);
         if let Some(task) = self.task_mut(id) {
+            task.sent = task.responses.keys().cloned().collect();
             task.update = sent.map(|exchange| (exchange, by));
         }
         self.wake_for_task(id);

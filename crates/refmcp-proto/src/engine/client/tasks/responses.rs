@@ -9,6 +9,7 @@ use super::super::ClientEngine;
 use super::super::io::{CallError, CallResult, ClientOutput, TransportError};
 use super::{MAX_FAILURES, check_task, interval};
 use crate::engine::report::ReportFindings;
+use crate::engine::task::shortened;
 use crate::engine::{CallId, ExchangeId};
 use crate::jsonrpc::{RpcError, code, without_place};
 use crate::model::{CreateTaskResult, Task, TaskStatus};
@@ -64,7 +65,11 @@ impl ClientEngine {
         }
         if task.update.is_some_and(|(update, _)| update == exchange) {
             task.update = None;
-            task.responses.clear();
+            for key in std::mem::take(&mut task.sent) {
+                task.responses.remove(&key);
+            }
+            // Others may have come meanwhile.
+            self.update_task(now, id);
             return self.wake_for_task(id);
         }
         if task.poll.is_none_or(|(poll, _)| poll != exchange) {
@@ -75,9 +80,6 @@ impl ClientEngine {
         task.next_poll = now + task.interval;
         match read_task(text, &task.id) {
             Ok(seen) => {
-                if task.expires.is_none() {
-                    task.expires = seen.ttl_ms.map(|ttl| now + Duration::from_millis(ttl));
-                }
                 task.interval = interval(&seen);
                 task.next_poll = now + task.interval;
                 self.wake_for_task(id);
@@ -155,8 +157,13 @@ impl ClientEngine {
     pub(super) fn task_seen(&mut self, now: Timestamp, id: CallId, mut seen: Task) {
         let is_extension = self.kind_of_tasks() == Tasks::Extension;
         let Some(task) = self.task_mut(id) else { return };
+        if let Some(message) = &mut seen.status_message {
+            message.truncate(shortened(message).len());
+        }
         task.interval = interval(&seen);
-        let requests = seen.input_requests.take();
+        // A server may keep it longer, or shorter, than it said before.
+        task.expires = seen.ttl_ms.map(|ttl| task.since + Duration::from_millis(ttl));
+        let requests = seen.input_requests.take().unwrap_or_default();
         let status = seen.status.clone();
         let told = (status.clone(), seen.status_message.clone());
         if task.told.as_ref() != Some(&told) {
@@ -164,9 +171,12 @@ impl ClientEngine {
             (seen.result, seen.error) = (None, None);
             self.outputs.push_back(ClientOutput::Task(id, Box::new(seen)));
         }
+        if is_extension {
+            self.withdraw_stale_input(id, &requests);
+        }
         match status {
             TaskStatus::InputRequired if is_extension => {
-                self.task_needs_input(id, requests.unwrap_or_default());
+                self.task_needs_input(id, requests);
                 self.update_task(now, id);
             }
             // Its end has no outcome here, which `tasks/get` tells.
@@ -239,6 +249,7 @@ fn result_of(text: &str) -> Option<Box<str>> {
 fn may_pass(error: &CallError) -> bool {
     match error {
         CallError::TimedOut { .. } => true,
+        CallError::Rpc(error) => error.code == code::INTERNAL_ERROR,
         CallError::Transport(TransportError::Unreachable(_) | TransportError::Broken(_)) => true,
         CallError::Transport(TransportError::Refused { status, .. }) => {
             matches!(status, 408 | 429 | 500 | 502 | 503 | 504)

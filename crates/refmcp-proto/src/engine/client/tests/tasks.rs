@@ -135,6 +135,48 @@ fn input_of_a_task_is_asked_for_once_and_sent_by_an_update() {
     assert!(matches!(&seen[1], Seen::Done(it, Err(why)) if *it == call && why.contains("no")), "{seen:?}");
 }
 
+/// The input requests with these keys.
+fn asking(keys: &[&str]) -> Value {
+    let request = json!({ "method": "elicitation/create", "params": question() });
+    let requests: serde_json::Map<_, _> =
+        keys.iter().map(|key| ((*key).to_owned(), request.clone())).collect();
+    of("input_required", json!({ "inputRequests": requests }))
+}
+
+fn accepted() -> Value {
+    json!({ "action": "accept" })
+}
+
+#[test]
+fn input_that_is_given_while_an_update_is_open_is_sent_after_it() {
+    let mut rig = Rig::extension();
+    rig.task(json!({}));
+    let poll = rig.polled(2000);
+    rig.answer(poll, asking(&["k1"]));
+    rig.engine.respond(rig.now, ServerRequestId(1), Ok(accepted()));
+    let update = sent(&rig.seen())["id"].as_u64().unwrap();
+    let poll = rig.polled(2000);
+    rig.answer(poll, asking(&["k1", "k2"]));
+    rig.engine.respond(rig.now, ServerRequestId(2), Ok(accepted()));
+    assert_eq!(rig.seen(), [], "one update at a time");
+    let seen = rig.answer(update, json!({ "resultType": "complete" }));
+    assert_eq!(sent(&seen)["params"]["inputResponses"], json!({ "k2": accepted() }));
+}
+
+#[test]
+fn input_that_another_has_given_is_not_asked_for_further() {
+    let mut rig = Rig::extension();
+    rig.task(json!({}));
+    let poll = rig.polled(2000);
+    rig.answer(poll, asking(&["k1"]));
+    let poll = rig.polled(2000);
+    let seen = rig.answer(poll, asking(&["k2"]));
+    let asked = [Seen::Withdrawn(1), Seen::Asked(2, "elicitation/create".to_owned())];
+    assert_eq!(seen, asked);
+    rig.engine.respond(rig.now, ServerRequestId(2), Ok(accepted()));
+    assert_eq!(sent(&rig.seen())["params"]["inputResponses"], json!({ "k2": accepted() }));
+}
+
 #[test]
 fn refused_input_cancels_the_task() {
     let mut rig = Rig::extension();
@@ -244,6 +286,15 @@ fn requests_for_a_status_may_fail_for_a_while() {
     rig.engine.ended(rig.now, ExchangeId(poll), TransportError::Broken("gone".into()));
     let seen = rig.seen();
     assert!(matches!(seen.last(), Some(Seen::Done(it, Err(_))) if *it == call), "{seen:?}");
+
+    // A server that cannot tell now can tell later.
+    let mut rig = Rig::extension();
+    let call = rig.task(json!({}));
+    let poll = rig.polled(2000);
+    assert_eq!(rig.hear(json!({ "id": poll, "error": { "code": -32603, "message": "later" } })), []);
+    let poll = rig.polled(4000);
+    let seen = rig.answer(poll, of("completed", json!({ "result": {} })));
+    assert!(matches!(seen.last(), Some(Seen::Done(it, Ok(_))) if *it == call), "{seen:?}");
 }
 
 #[test]
@@ -253,6 +304,15 @@ fn a_task_ends_with_its_lifetime_or_the_total_timeout() {
     let seen = rig.pass(1500);
     let why = "the task t did not end in the time for which the server keeps it";
     assert_eq!(seen, [Seen::Done(call, Err(why.to_owned()))]);
+
+    // The server may extend it.
+    let mut rig = Rig::extension();
+    let call = rig.task(json!({ "ttlMs": 3000 }));
+    let poll = rig.polled(2000);
+    assert_eq!(rig.answer(poll, of(WORKING, json!({ "ttlMs": 60_000 }))), []);
+    let poll = rig.polled(2000);
+    let seen = rig.answer(poll, of("completed", json!({ "result": {} })));
+    assert!(matches!(seen.last(), Some(Seen::Done(it, Ok(_))) if *it == call), "{seen:?}");
 
     let mut rig = Rig::extension();
     let options = CallOptions { total: Duration::from_millis(1500), ..CallOptions::default() };
@@ -298,6 +358,18 @@ fn what_makes_no_sense_of_a_task_is_the_servers_fault() {
         let seen = rig.answer(call, created);
         assert_eq!(seen[0], Seen::Noted("RPC-13"));
     }
+}
+
+#[test]
+fn a_long_status_message_is_shortened() {
+    let mut rig = Rig::extension();
+    let call = rig.task(json!({}));
+    let poll = rig.polled(2000);
+    let long = "é".repeat(100_000);
+    let seen = rig.answer(poll, of("cancelled", json!({ "statusMessage": long })));
+    let [Seen::Task(..), Seen::Done(done, Err(error))] = &seen[..] else { panic!("{seen:?}") };
+    assert_eq!(*done, call);
+    assert!(error.len() < 2000 && error.contains('é'), "{}", error.len());
 }
 
 #[test]
