@@ -13,7 +13,7 @@ use refmcp_proto::model::{
     InputRequest, InputResponses, ResultType, Task, TaskMetadata, TaskParams, TaskSupport, Tool,
     UpdateTaskParams,
 };
-use refmcp_proto::revision::Method;
+use refmcp_proto::revision::{Method, Tasks};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -279,7 +279,9 @@ impl<R: DeserializeOwned + Send + 'static> TaskHandle<R> {
     pub async fn cancel(&self) -> Result<(), Error> {
         let params = TaskParams::new(&*self.id);
         let done = self.request::<Box<RawValue>>(&Method::CancelTask, &params).await;
-        done.map(drop).map_err(|error| self.error(error))
+        // In 2025-11-25 the same error is that of a task which has ended.
+        let is_of_unknown = self.client.server().rules().tasks == Tasks::Extension;
+        done.map(drop).map_err(|error| if is_of_unknown { self.error(error) } else { error })
     }
 
     /// Responds to input requests of the task by their keys (2026-07-28), where [`follow`](Self::follow) is not to do it.

@@ -24,6 +24,9 @@ use crate::http::connection::{Address, Dialer, HttpResponse, Pool, RequestTarget
 use crate::http::endpoint::HttpEndpoint;
 use crate::transport::MessageSink;
 
+/// How long `tasks/cancel` has one of the slots for requests: no caller may wait for its answer, and give it up.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// How long the last messages and the end of the session may take when the transport closes.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -294,9 +297,17 @@ impl HttpRequester {
     {
         let exchange = message.exchange;
         let started = self.tasks.start(message, |order, message| {
+            let limit = tasks::cancels_task(&message.kind).then_some(CANCEL_TIMEOUT);
             let (requester, sending) = (self.clone(), send(self.clone(), order, message));
             async move {
-                sending.await;
+                match limit {
+                    None => sending.await,
+                    Some(limit) => {
+                        if timeout(limit, sending).await.is_err() {
+                            tracing::debug!("tasks/cancel was not answered");
+                        }
+                    }
+                }
                 requester.tasks.done(exchange);
             }
         });

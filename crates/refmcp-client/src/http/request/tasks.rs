@@ -117,10 +117,7 @@ impl MessageTasks {
         }
         let exchange = message.exchange;
         let (order, is_request) = match &message.kind {
-            // A task outlives the connection: that it is cancelled is sent to the end, as a notification is.
-            ClientMessageKind::Request { method, .. } => {
-                (state.order_of_request(), **method != *Method::CancelTask.name())
-            }
+            kind @ ClientMessageKind::Request { .. } => (state.order_of_request(), !cancels_task(kind)),
             ClientMessageKind::Notification { .. } => (state.order_of_unanswered(true), false),
             ClientMessageKind::Response => (state.order_of_unanswered(false), false),
         };
@@ -165,7 +162,9 @@ impl MessageTasks {
 
     /// Ends the task of a request.
     pub(crate) fn abandon(&self, exchange: ExchangeId) {
-        if let Some(task) = self.state.lock().requests.remove(&exchange) {
+        let mut state = self.state.lock();
+        let task = state.requests.remove(&exchange).or_else(|| state.unanswered.remove(&exchange));
+        if let Some(task) = task {
             task.abort();
         }
     }
@@ -191,6 +190,12 @@ impl MessageTasks {
         let tasks = requests.drain().chain(unanswered.drain()).map(|(_, task)| task);
         tasks.chain(get_stream.take()).for_each(|task| task.abort());
     }
+}
+
+/// Whether a message is `tasks/cancel`. A task outlives the connection: that it is cancelled is sent to the end, as a
+/// notification is.
+pub(crate) fn cancels_task(kind: &ClientMessageKind) -> bool {
+    matches!(kind, ClientMessageKind::Request { method, .. } if **method == *Method::CancelTask.name())
 }
 
 /// Waits for the end of tasks, and takes out those that have ended.
