@@ -114,12 +114,17 @@ async fn respond(
     id: &Arc<str>,
     responses: BTreeMap<String, InputOutcome>,
 ) -> Result<(), RpcError> {
-    let server = call.server();
-    let changed = TaskStore::of(server).respond(id, responses).await;
-    if changed.map_err(|error| unavailable(&error))? == Some(true) {
-        resume_task(call.connection_session().clone(), call.dispatch().context.clone(), id.clone());
-    }
-    Ok(())
+    let (session, context) = (call.connection_session().clone(), call.dispatch().context.clone());
+    let (server, id) = (call.server().clone(), id.clone());
+    // A client that leaves drops this call: a task that was given its input must still run.
+    let responding = tokio::spawn(async move {
+        let changed = TaskStore::of(&server).respond(&id, responses).await;
+        if changed.map_err(|error| unavailable(&error))? == Some(true) {
+            resume_task(session, context, id);
+        }
+        Ok(())
+    });
+    responding.await.unwrap_or_else(|_| Err(RpcError::internal("the server stops")))
 }
 
 /// Waits until a task is over, and asks the client meanwhile for what it needs.

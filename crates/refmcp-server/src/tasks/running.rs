@@ -28,6 +28,9 @@ use crate::session::Session;
 /// How often at most the status message of a task changes with the progress of its handler.
 const MESSAGE_INTERVAL: Duration = Duration::from_millis(100);
 
+/// In place of a time that clocks cannot count.
+const LONG: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// After which time a backplane that failed is tried again.
 const RETRY: Duration = Duration::from_millis(500);
 const MAX_RETRY: Duration = Duration::from_secs(10);
@@ -131,7 +134,9 @@ struct Retries {
 
 impl Retries {
     fn of(server: &Server) -> Self {
-        Self { deadline: Instant::now() + server.settings().tasks.max_ttl, pause: RETRY }
+        let now = Instant::now();
+        let deadline = now.checked_add(server.settings().tasks.max_ttl);
+        Self { deadline: deadline.unwrap_or(now + LONG), pause: RETRY }
     }
 
     /// Waits until it can be tried again, if that helps.
