@@ -86,7 +86,8 @@ impl SkillDirectories {
                 let stays = match scan.found.get(path) {
                     Some(Ok(found)) => found.uri == *uri,
                     Some(Err(_)) => true,
-                    None => false,
+                    // What is in a directory that cannot be read is not known to be gone.
+                    None => above(path).any(|above| matches!(scan.found.get(above), Some(Err(_)))),
                 };
                 if !stays {
                     changed.extend(lists.remove_skill(uri));
@@ -132,6 +133,11 @@ impl SkillDirectories {
     }
 }
 
+/// The paths of the directories around one.
+fn above(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').filter_map(|(at, _)| path.get(..at))
+}
+
 /// The path of a skill for people.
 fn shown(path: &str) -> &str {
     if path.is_empty() { "." } else { path }
@@ -151,13 +157,19 @@ impl Scan {
             return Ok(());
         }
         for (name, child) in children(dir)? {
-            let Child::Directory(child) = child else { continue };
+            let Child::Directory = child else { continue };
             if depth + 1 >= MAX_DEPTH || self.directories >= MAX_DIRECTORIES {
                 self.left_out = true;
                 break;
             }
+            let below = join(path, &name);
+            let looked = dir.open_dir(&name).and_then(|child| self.directory(&child, &below, depth + 1));
             // One that is gone before it was looked at is as if it had never been there.
-            let _ = self.directory(&child, &join(path, &name), depth + 1);
+            if let Err(error) = looked
+                && error.kind() != std::io::ErrorKind::NotFound
+            {
+                self.found.insert(below, Err(format!("the directory cannot be read: {error}")));
+            }
         }
         Ok(())
     }
@@ -203,7 +215,11 @@ impl Scan {
         for (name, child) in children {
             let path = join(prefix, &name);
             match child {
-                Child::Directory(dir) => self.files(&dir, &path, depth + 1, files)?,
+                Child::Directory => {
+                    let dir =
+                        dir.open_dir(&name).map_err(|error| format!("{path} cannot be read: {error}"))?;
+                    self.files(&dir, &path, depth + 1, files)?;
+                }
                 Child::File if files.len() >= MAX_FILES => {
                     return Err(format!("there are more than {MAX_FILES} files"));
                 }
@@ -227,22 +243,23 @@ impl Scan {
     }
 }
 
-/// A file or a directory, not followed through links.
+/// A file or a directory; a link is neither.
 enum Child {
     File,
-    Directory(Dir),
+    Directory,
 }
 
-/// What is in a directory, by name. What cannot be looked at, or is gone before it was, is left out.
+/// What is in a directory, by name. Nothing of it is opened: a directory may have more than a process may have open.
 fn children(dir: &Dir) -> std::io::Result<BTreeMap<String, Child>> {
     let mut children = BTreeMap::new();
-    for entry in dir.entries()?.flatten() {
+    for entry in dir.entries()? {
+        let entry = entry?;
         let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else { continue };
         if name.starts_with('.') {
             continue;
         }
         if kind.is_dir() {
-            children.extend(entry.open_dir().ok().map(|dir| (name, Child::Directory(dir))));
+            children.insert(name, Child::Directory);
         } else if kind.is_file() {
             children.insert(name, Child::File);
         }
