@@ -42,10 +42,13 @@ impl ToolUi {
             resource_uri = None;
             faults.push(fault);
         }
-        let has_visibility = members.get("visibility").is_some_and(|value| !value.is_null());
+        // What cannot be read makes a tool visible to neither.
+        let is_named = members.get("visibility").is_some_and(|value| !value.is_null());
         let mut visibility: Option<Vec<UiVisibility>> = member(&mut members, "visibility", &mut faults);
-        if has_visibility {
+        if is_named {
             faults.extend(check_visibility(visibility.get_or_insert_default()).err());
+        } else if !(ui.is_object() || ui.is_null()) {
+            visibility = Some(Vec::new());
         }
         let meta = UiToolMeta { resource_uri, visibility, extra: members };
         Some(Self { meta, faults })

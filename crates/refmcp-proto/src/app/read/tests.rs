@@ -42,6 +42,8 @@ fn a_tool_without_a_visibility_is_visible_to_both() {
         (json!({ "ui": { "visibility": "app" } }), false, false),
         (json!({ "ui": { "visibility": ["apps"] } }), false, false),
         (json!({ "ui": { "visibility": ["app", 7] } }), false, false),
+        (json!({ "ui": ["app"] }), false, false),
+        (json!({ "ui": "app" }), false, false),
     ] {
         let tool = tool(meta.clone());
         let visible = (ToolUi::is_offered_to_model(&tool), ToolUi::is_callable_by_app(&tool));
