@@ -131,6 +131,19 @@ fn headers_of_any_name_are_secrets_to_traces_and_to_about_me() {
 }
 
 #[test]
+fn a_trace_in_a_file_that_others_could_read_becomes_private() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let user = User::new();
+    let path = user.write("trace", "");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let ended = user.with_stdio(&["list", "tools", "--record", &path]);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(!user.read("trace").is_empty());
+}
+
+#[test]
 fn a_trace_is_not_written_through_a_link() {
     let user = User::new();
     let kept = user.write("kept", "as it was");

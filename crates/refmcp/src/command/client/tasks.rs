@@ -65,8 +65,11 @@ fn detach(session: &Session, handle: &TaskHandle<ToolResult>) -> Result<ExitReas
         session.remark("the server ends with this command; its tasks may not outlive it");
     } else {
         let id = refmcp_client::redact::joined(&[handle.id()]);
-        let how = session.name.command_line("refmcp task result", &id);
-        session.remark(&format!("what comes of it: {how}"));
+        // A command to copy is of use only where it shows what it does.
+        if !handle.id().starts_with('-') && one_line(handle.id()) == handle.id() {
+            let how = session.name.command_line("refmcp task result", &id);
+            session.remark(&format!("what comes of it: {how}"));
+        }
     }
     let id = format!("{}\n", one_line(handle.id()));
     session.printer.show(&handle.created(), |_| id)?;

@@ -91,14 +91,16 @@ fn write_all(folder: &Path, files: &[VerifiedFile]) -> io::Result<()> {
 /// Writes a file that must not be there; no link is followed.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file: File = OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    // Half a file would be in the way of the next attempt.
+    written.inspect_err(|_| drop(fs::remove_file(path)))
 }
 
-/// Whether the paths are different files on any file system, also where case does not count.
+/// Whether the paths are different files on any file system, also where case does not count, and files that no program takes
+/// for its configuration: git, editors and shells run what hidden files such as `.git/config` and `.envrc` name.
 ///
 /// # Errors
-/// Two of them are one, or one is a folder of another.
+/// Two of them are one, one is a folder of another, one is hidden, or they are a git repository.
 pub(super) fn check_paths<'a>(paths: impl Iterator<Item = &'a str>) -> Result<()> {
     let (mut files, mut folders) = (BTreeSet::new(), BTreeSet::new());
     for path in paths {
@@ -106,15 +108,38 @@ pub(super) fn check_paths<'a>(paths: impl Iterator<Item = &'a str>) -> Result<()
         for (at, _) in folded.match_indices('/') {
             folders.extend(folded.get(..at).map(str::to_owned));
         }
-        let is_plain = folded.split('/').all(|part| !part.ends_with(['.', ' ']));
-        if !is_plain || !files.insert(folded) {
+        if folded.split('/').any(|part| part.starts_with('.') || part.starts_with("git~")) {
+            let why = "is hidden, and programs may run what it names; read it with refmcp skills show";
+            return Err(usage!("the file {path:?} of the skill {why}").into());
+        }
+        if !folded.split('/').all(is_plain) || !files.insert(folded) {
             return Err(usage!("the file {path:?} of the skill cannot be saved on every file system").into());
         }
+    }
+    let is_repository = |head: &String| {
+        let inside = head.strip_suffix("head").filter(|root| root.is_empty() || root.ends_with('/'));
+        inside
+            .is_some_and(|root| ["objects", "refs"].iter().all(|it| folders.contains(&format!("{root}{it}"))))
+    };
+    if let Some(head) = files.iter().find(|file| is_repository(file)) {
+        return Err(usage!(
+            "{head:?} makes a folder of the skill a git repository, whose configuration runs programs"
+        )
+        .into());
     }
     match files.intersection(&folders).next() {
         Some(path) => Err(usage!("{path:?} is a file and a folder of the skill").into()),
         None => Ok(()),
     }
+}
+
+/// Whether each file system has files of this name, in lower case.
+fn is_plain(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or_default();
+    let is_port =
+        |kind| stem.strip_prefix(kind).is_some_and(|number| matches!(number.as_bytes(), [b'0'..=b'9']));
+    let is_device = ["con", "prn", "aux", "nul"].contains(&stem) || is_port("com") || is_port("lpt");
+    !name.ends_with(['.', ' ']) && !is_device
 }
 
 #[cfg(test)]
@@ -127,6 +152,20 @@ mod tests {
         for paths in [&["a", "A"][..], &["é", "É"], &["a", "a/b"], &["A", "a/b"], &["a."], &["a /b"]] {
             assert!(check_paths(paths.iter().copied()).is_err(), "{paths:?}");
         }
+    }
+
+    #[test]
+    fn files_that_programs_run_are_refused() {
+        for path in
+            [".git/config", "a/.envrc", "GIT~1/config", ".vscode/tasks.json", "con", "a/NUL.md", "lpt1.txt"]
+        {
+            assert!(check_paths([path].into_iter()).is_err(), "{path}");
+        }
+        for root in ["", "a/"] {
+            let paths = ["HEAD", "config", "objects/x", "refs/x"].map(|path| format!("{root}{path}"));
+            assert!(check_paths(paths.iter().map(String::as_str)).is_err(), "{root}");
+        }
+        assert!(check_paths(["HEAD", "config", "console.md", "com.md", "a.b/git.md"].into_iter()).is_ok());
     }
 
     #[test]
