@@ -83,8 +83,11 @@ const INPUTS: [Input; 110] = [
         "refmcp-server/tests/promises/states.rs a_state_is_good_for_its_own_call_only",
         "refmcp-server/tests/promises/states.rs a_state_does_not_last_for_ever",
     ]),
-    Input(42, "answers that do not fit the question", &[
+    Input(42, "answers that do not fit the question, tasks of others, tasks that are cancelled twice or over", &[
         "refmcp/tests/bad_input/asking.rs answers_that_do_not_fit_the_question",
+        "refmcp-http/tests/http/replica_tasks.rs a_task_of_another_principal_is_unknown_at_every_endpoint",
+        "refmcp-server/tests/promises/task_attacks.rs cancelling_at_every_moment_ends_in_one_state",
+        "refmcp-server/tests/promises/task_attacks.rs wrong_lifetimes_are_refused",
     ]),
     // HTTP.
     Input(43, "methods that a path does not have", &["refmcp-http/tests/http/guard.rs a_wrong_method_is_answered_with_allow"]),
