@@ -13,7 +13,8 @@ pub mod targets;
 pub type Target = fn(&[u8]);
 
 /// All targets by name, except the one of configuration files, which is in the program `refmcp`.
-pub const TARGETS: [(&str, Target); 19] = [
+pub const TARGETS: [(&str, Target); 21] = [
+    ("app", targets::app::run),
     ("challenge", targets::challenge::run),
     ("client_engine", targets::client_engine::run),
     ("decode", targets::decode::run),
@@ -30,6 +31,7 @@ pub const TARGETS: [(&str, Target); 19] = [
     ("report", targets::report::run),
     ("seal", targets::seal::run),
     ("server_engine", targets::server_engine::run),
+    ("skill", targets::skill::run),
     ("sse", targets::sse::run),
     ("uri_template", targets::uri_template::run),
     ("websocket", targets::websocket::run),

@@ -25,8 +25,8 @@ macro_rules! bounded_runs {
 }
 
 bounded_runs! {
-    challenge decode http_endpoint json jwks jws lines metadata oauth_flow post_headers prompt_file replay report seal
-    sse uri_template websocket
+    app challenge decode http_endpoint json jwks jws lines metadata oauth_flow post_headers prompt_file replay report seal
+    skill sse uri_template websocket
 }
 
 #[test]

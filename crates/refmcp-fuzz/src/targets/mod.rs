@@ -2,6 +2,7 @@
 //!
 //! | target | what it feeds |
 //! |---|---|
+//! | [`app`] | metadata and pages of apps, and the policies for them |
 //! | [`challenge`] | `WWW-Authenticate` challenges |
 //! | [`client_engine`] | the client engine: calls, messages of the server, the host's responses, time |
 //! | [`decode`] | the JSON-RPC decoder and encoder |
@@ -18,10 +19,12 @@
 //! | [`report`] | recordings, and the reports on them |
 //! | [`seal`] | sealed request states and cursors |
 //! | [`server_engine`] | the server engine: messages of the client, handlers, cancellation, time |
+//! | [`skill`] | `SKILL.md`, entries of skills, and what is verified by them |
 //! | [`sse`] | the decoder of Server-Sent Events |
 //! | [`uri_template`] | URI templates |
 //! | [`websocket`] | WebSocket frames |
 
+pub mod app;
 pub mod challenge;
 pub mod client_engine;
 pub mod decode;
@@ -38,6 +41,7 @@ pub mod replay;
 pub mod report;
 pub mod seal;
 pub mod server_engine;
+pub mod skill;
 pub mod sse;
 pub mod uri_template;
 pub mod websocket;

@@ -34,7 +34,10 @@ impl ContentSecurityPolicy {
             let mut sources = String::new();
             for origin in origins {
                 match check_origin(list, origin) {
-                    Ok(()) => sources = format!("{sources} {origin}"),
+                    Ok(()) => {
+                        sources.push(' ');
+                        sources.push_str(origin);
+                    }
                     Err(fault) => faults.push(fault),
                 }
             }
