@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use refmcp_proto::model::{GetSkillParams, ReadResourceResult, Skill};
 use refmcp_proto::revision::Method;
-use refmcp_proto::skill::{MAX_BYTES, SkillEntry, SkillFault, VerifiedFile};
+use refmcp_proto::skill::{MAX_BYTES, SkillEntry, SkillEntryError, VerifiedFile};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -43,7 +43,7 @@ pub enum SkillError {
     Request(#[from] Error),
     /// What the server sent of a skill is wrong.
     #[error(transparent)]
-    Fault(#[from] SkillFault),
+    Fault(#[from] SkillEntryError),
 }
 
 /// The skills of a server.
@@ -58,7 +58,7 @@ pub struct SkillList {
     /// The skills.
     pub skills: Vec<KnownSkill>,
     /// What is wrong with the entries that are left out.
-    pub refused: Vec<SkillFault>,
+    pub refused: Vec<SkillEntryError>,
 }
 
 /// A skill whose entry makes sense. Nothing of it was fetched.
@@ -117,7 +117,7 @@ impl Skills {
         let entry = read_entry(request.await?.skill)?;
         if entry.uri() != uri {
             let why = format!("it came for {uri}");
-            return Err(SkillFault::Entry { uri: entry.uri().to_owned(), why }.into());
+            return Err(SkillEntryError::Entry { uri: entry.uri().to_owned(), why }.into());
         }
         Ok(self.known(entry))
     }
@@ -155,7 +155,7 @@ impl KnownSkill {
             [contents] => Ok(self.entry.verify(uri, contents)?),
             contents => {
                 let why = format!("there are {} contents and not one", contents.len());
-                Err(SkillFault::Unreadable { uri: uri.to_owned(), why }.into())
+                Err(SkillEntryError::Unreadable { uri: uri.to_owned(), why }.into())
             }
         }
     }
@@ -188,7 +188,7 @@ impl LoadedSkill {
         let read = self.read.fetch_add(size, Ordering::Relaxed).saturating_add(size);
         if self.entry().is_dynamic() && read > MAX_BYTES {
             let why = format!("more than {} MiB of it were read", MAX_BYTES >> 20);
-            return Err(SkillFault::TooLarge { uri: self.entry().uri().to_owned(), why }.into());
+            return Err(SkillEntryError::TooLarge { uri: self.entry().uri().to_owned(), why }.into());
         }
         Ok(file)
     }
@@ -202,7 +202,7 @@ pub struct ListedSkill {
     /// The name that it has.
     pub name: String,
     /// The entry, or what is wrong with it.
-    pub entry: Result<SkillEntry, SkillFault>,
+    pub entry: Result<SkillEntry, SkillEntryError>,
 }
 
 /// A page of skills.
@@ -229,9 +229,9 @@ impl Listable for ListedSkill {
     }
 }
 
-fn read_entry(entry: Value) -> Result<SkillEntry, SkillFault> {
+fn read_entry(entry: Value) -> Result<SkillEntry, SkillEntryError> {
     let uri = entry.get("uri").and_then(Value::as_str).unwrap_or("a skill without a URI").to_owned();
     let skill = serde_json::from_value::<Skill>(entry);
-    let skill = skill.map_err(|error| SkillFault::Entry { uri, why: error.to_string() })?;
+    let skill = skill.map_err(|error| SkillEntryError::Entry { uri, why: error.to_string() })?;
     SkillEntry::check(skill)
 }

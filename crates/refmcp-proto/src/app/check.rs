@@ -1,6 +1,6 @@
 //! What makes a URI, an origin, a visibility and a page of an app valid.
 
-use super::{AppFault, URI_PREFIX};
+use super::{AppError, URI_PREFIX};
 use crate::jsonrpc::excerpt;
 use crate::model::{UiCsp, UiVisibility};
 
@@ -9,8 +9,8 @@ const CONNECT_SCHEMES: [&str; 4] = ["https", "wss", "http", "ws"];
 const LOAD_SCHEMES: [&str; 2] = ["https", "http"];
 
 /// Checks the URI of a page.
-pub fn check_uri(uri: &str) -> Result<(), AppFault> {
-    let fault = |why| Err(AppFault::Uri { uri: excerpt(uri), why });
+pub fn check_uri(uri: &str) -> Result<(), AppError> {
+    let fault = |why| Err(AppError::Uri { uri: excerpt(uri), why });
     let Some(path) = uri.strip_prefix(URI_PREFIX) else { return fault("does not begin with \"ui://\"") };
     if path.trim_matches('/').is_empty() {
         return fault("names nothing");
@@ -28,25 +28,25 @@ pub fn check_uri(uri: &str) -> Result<(), AppFault> {
 }
 
 /// Checks that a page is an HTML document: it begins with its document type, behind white space and comments.
-pub fn check_page(html: &str) -> Result<(), AppFault> {
+pub fn check_page(html: &str) -> Result<(), AppError> {
     let mut rest = html.trim_start_matches('\u{feff}').trim_start();
     if rest.is_empty() {
-        return Err(AppFault::Page("is empty"));
+        return Err(AppError::Page("is empty"));
     }
     while let Some(comment) = rest.strip_prefix("<!--") {
-        let end = comment.find("-->").ok_or(AppFault::Page("has a comment without an end"))?;
+        let end = comment.find("-->").ok_or(AppError::Page("has a comment without an end"))?;
         rest = comment.get(end + 3..).unwrap_or_default().trim_start();
     }
     let doctype = rest.get(..14).unwrap_or_default();
     let name = rest.get(14..).unwrap_or_default().trim_start();
     if !doctype.eq_ignore_ascii_case("<!doctype html") || !name.starts_with('>') {
-        return Err(AppFault::Page("has no HTML5 document type"));
+        return Err(AppError::Page("has no HTML5 document type"));
     }
     Ok(())
 }
 
 /// Checks every origin that a page declares.
-pub fn check_csp(csp: &UiCsp) -> Result<(), AppFault> {
+pub fn check_csp(csp: &UiCsp) -> Result<(), AppError> {
     for (list, origins) in csp.lists() {
         for origin in origins {
             check_origin(list, origin)?;
@@ -56,18 +56,18 @@ pub fn check_csp(csp: &UiCsp) -> Result<(), AppFault> {
 }
 
 /// Checks who may call a tool: a list without anything in it would leave a tool that no party may call.
-pub fn check_visibility(visibility: &[UiVisibility]) -> Result<(), AppFault> {
+pub fn check_visibility(visibility: &[UiVisibility]) -> Result<(), AppError> {
     if visibility.is_empty() {
-        return Err(AppFault::Visibility("is empty, so that no party may call the tool".to_owned()));
+        return Err(AppError::Visibility("is empty, so that no party may call the tool".to_owned()));
     }
     match visibility.iter().find(|party| matches!(party, UiVisibility::Other(_))) {
-        Some(other) => Err(AppFault::Visibility(format!("has {:?}", excerpt(other.as_str())))),
+        Some(other) => Err(AppError::Visibility(format!("has {:?}", excerpt(other.as_str())))),
         None => Ok(()),
     }
 }
 
 /// Checks an origin of a list: a scheme, a host, and perhaps a port. Since hosts write it into a policy, nothing else passes.
-pub(super) fn check_origin(list: &'static str, origin: &str) -> Result<(), AppFault> {
+pub(super) fn check_origin(list: &'static str, origin: &str) -> Result<(), AppError> {
     let schemes: &[&str] = if list == "connectDomains" { &CONNECT_SCHEMES } else { &LOAD_SCHEMES };
     let why = match origin.split_once("://") {
         None => Some("has no scheme"),
@@ -75,7 +75,7 @@ pub(super) fn check_origin(list: &'static str, origin: &str) -> Result<(), AppFa
         Some((_, authority)) => authority_fault(authority),
     };
     match why {
-        Some(why) => Err(AppFault::Origin { list, origin: excerpt(origin), why }),
+        Some(why) => Err(AppError::Origin { list, origin: excerpt(origin), why }),
         None => Ok(()),
     }
 }
@@ -161,7 +161,7 @@ mod tests {
             "<!doctype html PUBLIC \"x\">",
             "<!doctype svgäää",
         ] {
-            assert!(matches!(check_page(bad), Err(AppFault::Page(_))), "{bad}");
+            assert!(matches!(check_page(bad), Err(AppError::Page(_))), "{bad}");
         }
     }
 

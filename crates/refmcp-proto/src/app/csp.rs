@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::AppFault;
+use super::AppError;
 use super::check::check_origin;
 use crate::model::UiCsp;
 
@@ -20,7 +20,7 @@ use crate::model::UiCsp;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentSecurityPolicy {
     directives: Vec<(&'static str, String)>,
-    faults: Vec<AppFault>,
+    faults: Vec<AppError>,
 }
 
 impl ContentSecurityPolicy {
@@ -75,7 +75,7 @@ impl ContentSecurityPolicy {
     }
 
     /// What was left out, since it is no origin.
-    pub fn faults(&self) -> &[AppFault] {
+    pub fn faults(&self) -> &[AppError] {
         &self.faults
     }
 

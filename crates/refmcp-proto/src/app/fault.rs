@@ -3,7 +3,7 @@
 /// Something that is wrong with an app or its metadata. The text says what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum AppFault {
+pub enum AppError {
     /// The URI is none of a page.
     #[error("the URI {uri:?} {why}; a page is at \"ui://\" and a path, such as \"ui://shop/cart\"")]
     Uri {

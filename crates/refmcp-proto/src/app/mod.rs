@@ -2,7 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`fault`](AppFault) | what can be wrong with an app, in words |
+//! | [`fault`](AppError) | what can be wrong with an app, in words |
 //! | `check` | what makes a URI, an origin and a page valid, for both sides |
 //! | [`csp`](ContentSecurityPolicy) | the policy that a host enforces, from the declared origins |
 //! | [`offer`](AppOffers) | the apps of a server, from its lists |
@@ -19,7 +19,7 @@ mod read;
 
 pub use check::{check_csp, check_page, check_uri, check_visibility};
 pub use csp::ContentSecurityPolicy;
-pub use fault::AppFault;
+pub use fault::AppError;
 pub use offer::{AppOffer, AppOffers};
 pub use read::{AppPage, MetaSource, ToolUi};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{AppFault, ToolUi, URI_PREFIX};
+use super::{AppError, ToolUi, URI_PREFIX};
 use crate::model::{Resource, Tool, UiVisibility};
 
 /// An app as the lists of a server have it.
@@ -22,7 +22,7 @@ pub struct AppOffers {
     /// The tools that are for apps alone: hosts do not offer them to the model.
     pub app_tools: Vec<String>,
     /// What is wrong with the metadata of tools, by their names.
-    pub faults: Vec<(String, AppFault)>,
+    pub faults: Vec<(String, AppError)>,
 }
 
 impl AppOffers {

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{AppFault, ContentSecurityPolicy, check_page, check_uri, check_visibility};
+use super::{AppError, ContentSecurityPolicy, check_page, check_uri, check_visibility};
 use crate::jsonrpc::excerpt;
 use crate::model::{
     APP_MIME_TYPE, JsonObject, Meta, ReadResourceResult, Resource, ResourceBody, Tool, UI_META,
@@ -22,7 +22,7 @@ pub struct ToolUi {
     /// The metadata, without what is wrong.
     pub meta: UiToolMeta,
     /// What is wrong.
-    pub faults: Vec<AppFault>,
+    pub faults: Vec<AppError>,
 }
 
 impl ToolUi {
@@ -34,7 +34,7 @@ impl ToolUi {
         let ui = declared.get(UI_META).or(old.map(|_| &Value::Null))?;
         let mut members = members_of(ui, &mut faults);
         if let (Some(old), false) = (old, members.contains_key("resourceUri")) {
-            faults.push(AppFault::OldKey);
+            faults.push(AppError::OldKey);
             members.insert("resourceUri".to_owned(), old.clone());
         }
         let mut resource_uri: Option<String> = member(&mut members, "resourceUri", &mut faults);
@@ -88,14 +88,14 @@ pub struct AppPage {
     /// Where that comes from.
     pub source: MetaSource,
     /// What is wrong.
-    pub faults: Vec<AppFault>,
+    pub faults: Vec<AppError>,
 }
 
 impl AppPage {
     /// Reads a page from the result of `resources/read`, and its entry in the list of resources where it has one. Metadata
     /// of what was read holds as a whole, and that of the list only where there is none.
-    pub fn read(uri: &str, result: &ReadResourceResult, listed: Option<&Resource>) -> Result<Self, AppFault> {
-        let no_page = |why| AppFault::NoPage { uri: excerpt(uri), why };
+    pub fn read(uri: &str, result: &ReadResourceResult, listed: Option<&Resource>) -> Result<Self, AppError> {
+        let no_page = |why| AppError::NoPage { uri: excerpt(uri), why };
         check_uri(uri)?;
         let named = result.contents.iter().find(|contents| contents.uri == uri);
         let contents = match (named, result.contents.as_slice()) {
@@ -106,7 +106,7 @@ impl AppPage {
         let mut faults = Vec::new();
         let mime_type = contents.mime_type.as_deref().unwrap_or_default();
         if mime_type != APP_MIME_TYPE {
-            faults.push(AppFault::MimeType(excerpt(mime_type)));
+            faults.push(AppError::MimeType(excerpt(mime_type)));
         }
         if let ResourceBody::Text(html) = &contents.body {
             faults.extend(check_page(html).err());
@@ -114,7 +114,7 @@ impl AppPage {
         let of_contents = ui_member(contents.meta.as_ref());
         let of_list = ui_member(listed.and_then(|listed| listed.meta.as_ref()));
         if of_contents.is_some() && of_list.is_some() && of_contents != of_list {
-            faults.push(AppFault::MetaDiffers);
+            faults.push(AppError::MetaDiffers);
         }
         let (source, ui) = match (of_contents, of_list) {
             (Some(ui), _) => (MetaSource::Contents, ui),
@@ -143,7 +143,7 @@ fn ui_member(meta: Option<&Meta>) -> Option<&Value> {
 }
 
 /// Reads each member by itself, so that one which cannot be read takes no other with it.
-fn resource_meta(ui: &Value, faults: &mut Vec<AppFault>) -> UiResourceMeta {
+fn resource_meta(ui: &Value, faults: &mut Vec<AppError>) -> UiResourceMeta {
     let mut members = members_of(ui, faults);
     UiResourceMeta {
         csp: member(&mut members, "csp", faults),
@@ -158,26 +158,26 @@ fn resource_meta(ui: &Value, faults: &mut Vec<AppFault>) -> UiResourceMeta {
 fn member<T: DeserializeOwned>(
     members: &mut JsonObject,
     name: &str,
-    faults: &mut Vec<AppFault>,
+    faults: &mut Vec<AppError>,
 ) -> Option<T> {
     let value = members.remove(name).filter(|value| !value.is_null())?;
     match serde_json::from_value(value) {
         Ok(value) => Some(value),
         Err(error) => {
-            faults.push(AppFault::Unreadable(format!("{name}: {}", excerpt(&error.to_string()))));
+            faults.push(AppError::Unreadable(format!("{name}: {}", excerpt(&error.to_string()))));
             None
         }
     }
 }
 
 /// The members of `_meta.ui`; what is no object has none.
-fn members_of(ui: &Value, faults: &mut Vec<AppFault>) -> JsonObject {
+fn members_of(ui: &Value, faults: &mut Vec<AppError>) -> JsonObject {
     match ui {
         Value::Object(members) => members.clone(),
         Value::Null => JsonObject::new(),
         other => {
             let what = format!("it is no object: {}", excerpt(&other.to_string()));
-            faults.push(AppFault::Unreadable(what));
+            faults.push(AppError::Unreadable(what));
             JsonObject::new()
         }
     }

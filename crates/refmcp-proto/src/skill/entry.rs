@@ -32,7 +32,7 @@ struct FileEntry {
 /// What is wrong with an entry, or with what was read of a skill.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SkillFault {
+pub enum SkillEntryError {
     /// The entry contradicts itself or the specification.
     #[error("the server's entry of {uri} is wrong: {why}")]
     Entry {
@@ -93,7 +93,7 @@ pub enum SkillFault {
     },
 }
 
-impl SkillFault {
+impl SkillEntryError {
     /// One word for what is wrong, for programs.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -135,8 +135,8 @@ impl SkillEntry {
     ///
     /// # Errors
     /// It contradicts itself or the specification, or the skill is too large.
-    pub fn check(skill: Skill) -> Result<Self, SkillFault> {
-        let wrong = |why: String| SkillFault::Entry { uri: skill.uri.clone(), why };
+    pub fn check(skill: Skill) -> Result<Self, SkillEntryError> {
+        let wrong = |why: String| SkillEntryError::Entry { uri: skill.uri.clone(), why };
         let root = skill.uri.strip_suffix(SKILL_FILE).and_then(|root| root.strip_suffix('/'));
         let root = root.filter(|root| root.contains("://"));
         let Some(root) = root else { return Err(wrong(format!("its URI does not end in /{SKILL_FILE}"))) };
@@ -197,7 +197,7 @@ impl SkillEntry {
     ///
     /// # Errors
     /// The skill has no such file.
-    pub fn file_uri(&self, path: &str) -> Result<String, SkillFault> {
+    pub fn file_uri(&self, path: &str) -> Result<String, SkillEntryError> {
         let uri = super::uri_of(&self.root, path);
         match &self.files {
             None if relative_path(&self.root, &uri).is_some() => return Ok(uri),
@@ -208,7 +208,7 @@ impl SkillEntry {
                 }
             }
         }
-        Err(SkillFault::Unlisted { uri })
+        Err(SkillEntryError::Unlisted { uri })
     }
 
     /// Verifies what was read at a URI: that the skill has such a file, its size, its digest, and for `SKILL.md` its front
@@ -217,8 +217,8 @@ impl SkillEntry {
     /// # Errors
     /// What does not fit.
     #[doc(alias = "digest")]
-    pub fn verify(&self, uri: &str, contents: &ResourceContents) -> Result<VerifiedFile, SkillFault> {
-        let unlisted = || SkillFault::Unlisted { uri: uri.to_owned() };
+    pub fn verify(&self, uri: &str, contents: &ResourceContents) -> Result<VerifiedFile, SkillEntryError> {
+        let unlisted = || SkillEntryError::Unlisted { uri: uri.to_owned() };
         let expected = match &self.files {
             Some(files) => Some(files.get(uri).ok_or_else(unlisted)?),
             None => None,
@@ -227,7 +227,7 @@ impl SkillEntry {
             Some(file) => file.path.clone(),
             None => relative_path(&self.root, uri).ok_or_else(unlisted)?,
         };
-        let unreadable = |why: &str| SkillFault::Unreadable { uri: uri.to_owned(), why: why.to_owned() };
+        let unreadable = |why: &str| SkillEntryError::Unreadable { uri: uri.to_owned(), why: why.to_owned() };
         if contents.uri != uri {
             return Err(unreadable("what it gave has another URI"));
         }
@@ -235,23 +235,23 @@ impl SkillEntry {
             ResourceBody::Text(text) => text.clone().into_bytes(),
             // The size that base64 can have is known before it is decoded.
             ResourceBody::Blob(blob) if blob.len() as u64 > 2 * MAX_BYTES => {
-                return Err(SkillFault::TooLarge { uri: uri.to_owned(), why: too_many_bytes() });
+                return Err(SkillEntryError::TooLarge { uri: uri.to_owned(), why: too_many_bytes() });
             }
             ResourceBody::Blob(blob) => STANDARD.decode(blob).map_err(|_| unreadable("it is no base64"))?,
         };
         let actual = bytes.len() as u64;
         match expected {
             Some(file) if file.size != actual => {
-                return Err(SkillFault::Size { uri: uri.to_owned(), expected: file.size, actual });
+                return Err(SkillEntryError::Size { uri: uri.to_owned(), expected: file.size, actual });
             }
             Some(file) => {
                 let (expected, actual) = (file.digest, Digest::of(&bytes));
                 if expected != actual {
-                    return Err(SkillFault::Digest { uri: uri.to_owned(), expected, actual });
+                    return Err(SkillEntryError::Digest { uri: uri.to_owned(), expected, actual });
                 }
             }
             None if actual > MAX_BYTES => {
-                return Err(SkillFault::TooLarge { uri: uri.to_owned(), why: too_many_bytes() });
+                return Err(SkillEntryError::TooLarge { uri: uri.to_owned(), why: too_many_bytes() });
             }
             None => {}
         }
@@ -261,8 +261,8 @@ impl SkillEntry {
         Ok(VerifiedFile { uri: uri.to_owned(), path, bytes, has_digest: expected.is_some() })
     }
 
-    fn verify_front_matter(&self, bytes: &[u8]) -> Result<(), SkillFault> {
-        let fault = |why: String| SkillFault::FrontMatter { uri: self.skill.uri.clone(), why };
+    fn verify_front_matter(&self, bytes: &[u8]) -> Result<(), SkillEntryError> {
+        let fault = |why: String| SkillEntryError::FrontMatter { uri: self.skill.uri.clone(), why };
         let text = std::str::from_utf8(bytes).map_err(|_| fault("the file is not UTF-8".to_owned()))?;
         let document = Document::parse(text).map_err(|error: DocumentError| fault(error.to_string()))?;
         match difference(&self.skill.frontmatter, &document.frontmatter) {
@@ -277,10 +277,10 @@ fn too_many_bytes() -> String {
 }
 
 /// The files of an entry, checked.
-fn files(skill: &Skill, root: &str) -> Result<BTreeMap<String, FileEntry>, SkillFault> {
+fn files(skill: &Skill, root: &str) -> Result<BTreeMap<String, FileEntry>, SkillEntryError> {
     let SkillResources::Files(listed) = &skill.resources else { return Ok(BTreeMap::new()) };
-    let wrong = |why: String| SkillFault::Entry { uri: skill.uri.clone(), why };
-    let too_large = |why: String| SkillFault::TooLarge { uri: skill.uri.clone(), why };
+    let wrong = |why: String| SkillEntryError::Entry { uri: skill.uri.clone(), why };
+    let too_large = |why: String| SkillEntryError::TooLarge { uri: skill.uri.clone(), why };
     if listed.len() > MAX_FILES {
         return Err(too_large(format!("it has more than {MAX_FILES} files")));
     }

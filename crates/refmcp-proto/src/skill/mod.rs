@@ -36,7 +36,7 @@ mod uri;
 pub use approval::Approval;
 pub use digest::{Digest, InvalidDigest};
 pub use document::{Document, DocumentError};
-pub use entry::{SkillEntry, SkillFault, VerifiedFile};
+pub use entry::{SkillEntry, SkillEntryError, VerifiedFile};
 pub use uri::{SKILL_FILE, is_prefix, is_skill_name, relative_path, uri_of};
 
 /// Files of a skill.

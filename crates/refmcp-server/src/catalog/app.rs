@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use refmcp_proto::app::{AppFault, URI_PREFIX, check_csp, check_page, check_uri};
+use refmcp_proto::app::{AppError, URI_PREFIX, check_csp, check_page, check_uri};
 use refmcp_proto::model::{
     self, APP_MIME_TYPE, Meta, ResourceContents, UI_META, UiCsp, UiPermissions, UiResourceMeta,
 };
@@ -47,7 +47,7 @@ pub struct InvalidApp {
     /// The app.
     pub uri: String,
     /// What is wrong with it.
-    pub fault: AppFault,
+    pub fault: AppError,
 }
 
 impl App {

@@ -34,7 +34,7 @@ use crate::statistics::MethodStatistics;
 use crate::tasks::RunningTask;
 
 pub(crate) use custom::CustomMethod;
-use record::Recording;
+use record::CallLogGuard;
 pub(crate) use record::responded as record_responded;
 pub use record::{CallOutcome, CallRecord};
 pub(crate) use tools::run as run_tool;
@@ -148,7 +148,7 @@ fn start_call(call: Call) -> RunningCall<CallWork> {
     };
     let PreparedCall { subject, tool, inline, waits, work } = prepared.unwrap_or_else(PreparedCall::refuse);
     let span = record::span(&call);
-    let recording = Recording::new(call, subject, tool);
+    let recording = CallLogGuard::new(call, subject, tool);
     RunningCall {
         inline,
         work: CallWork {
@@ -162,7 +162,7 @@ fn start_call(call: Call) -> RunningCall<CallWork> {
 
 /// The work on a call: waits for its turn, runs the method, and records how that ended.
 pub struct CallWork {
-    recording: Recording,
+    recording: CallLogGuard,
     work: Option<Work>,
     turn: Turn,
     span: Span,

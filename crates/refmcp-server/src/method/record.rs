@@ -113,7 +113,7 @@ fn client_name(peer: Option<&Peer>) -> Option<&str> {
 }
 
 /// The recording of a call; when it is dropped before its end, the call was cancelled.
-pub(super) struct Recording {
+pub(super) struct CallLogGuard {
     call: Call,
     subject: Option<String>,
     tool: Option<Arc<MethodStatistics>>,
@@ -121,7 +121,7 @@ pub(super) struct Recording {
     began: Option<Instant>,
 }
 
-impl Recording {
+impl CallLogGuard {
     pub(super) fn new(call: Call, subject: Option<String>, tool: Option<Arc<MethodStatistics>>) -> Self {
         Self { call, subject, tool, began: None }
     }
@@ -176,7 +176,7 @@ impl Recording {
     }
 }
 
-impl Drop for Recording {
+impl Drop for CallLogGuard {
     fn drop(&mut self) {
         self.record(CallOutcome::Cancelled);
     }

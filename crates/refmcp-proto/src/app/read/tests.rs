@@ -13,7 +13,7 @@ fn tool(meta: Value) -> Tool {
     serde_json::from_value(tool).unwrap()
 }
 
-fn read(contents: Value, listed: Value) -> Result<AppPage, AppFault> {
+fn read(contents: Value, listed: Value) -> Result<AppPage, AppError> {
     let result = ReadResourceResult::new(vec![serde_json::from_value(contents).unwrap()]);
     let mut entry = json!({ "uri": URI, "name": "cart" });
     entry["_meta"] = listed;
@@ -61,7 +61,7 @@ fn a_tool_names_its_page_by_either_key() {
         (ui.meta.resource_uri, ui.faults)
     };
     assert_eq!(named(json!({ "ui": { "resourceUri": URI } })), (Some(URI.to_owned()), vec![]));
-    assert_eq!(named(json!({ "ui/resourceUri": URI })), (Some(URI.to_owned()), vec![AppFault::OldKey]));
+    assert_eq!(named(json!({ "ui/resourceUri": URI })), (Some(URI.to_owned()), vec![AppError::OldKey]));
     let both = json!({ "ui": { "resourceUri": URI }, "ui/resourceUri": "ui://old" });
     assert_eq!(named(both), (Some(URI.to_owned()), vec![]));
     for wrong in
@@ -80,7 +80,7 @@ fn metadata_of_the_contents_holds_as_a_whole() {
     let (one, other) = (csp("https://one.example"), csp("https://other.example"));
     let both = read(page(one.clone()), other.clone()).unwrap();
     assert_eq!(both.source, MetaSource::Contents);
-    assert_eq!(both.faults, [AppFault::MetaDiffers]);
+    assert_eq!(both.faults, [AppError::MetaDiffers]);
     assert_eq!(both.policy().sources("connect-src"), Some("'self' https://one.example"));
     let border = read(page(json!({ "ui": { "prefersBorder": true } })), other.clone()).unwrap();
     assert_eq!((border.meta.csp, border.meta.prefers_border), (None, Some(true)));
@@ -96,16 +96,16 @@ fn metadata_of_the_contents_holds_as_a_whole() {
 fn what_is_wrong_with_a_page_is_told() {
     let mut plain = page(Value::Null);
     plain["mimeType"] = json!("text/html");
-    assert_eq!(read(plain, Value::Null).unwrap().faults, [AppFault::MimeType("text/html".to_owned())]);
+    assert_eq!(read(plain, Value::Null).unwrap().faults, [AppError::MimeType("text/html".to_owned())]);
     let mut fragment = page(Value::Null);
     fragment["text"] = json!("<p>hi</p>");
-    assert!(matches!(read(fragment, Value::Null).unwrap().faults[..], [AppFault::Page(_)]));
+    assert!(matches!(read(fragment, Value::Null).unwrap().faults[..], [AppError::Page(_)]));
     let mut elsewhere = page(Value::Null);
     elsewhere["uri"] = json!("ui://shop/other");
-    assert!(matches!(read(elsewhere, Value::Null), Err(AppFault::NoPage { .. })));
+    assert!(matches!(read(elsewhere, Value::Null), Err(AppError::NoPage { .. })));
     let origins = json!({ "ui": { "csp": { "resourceDomains": ["*", "https://a.example"] } } });
     let open = read(page(origins), Value::Null).unwrap();
-    assert!(matches!(open.faults[..], [AppFault::Origin { list: "resourceDomains", .. }]));
+    assert!(matches!(open.faults[..], [AppError::Origin { list: "resourceDomains", .. }]));
     for (meta, what) in [
         (json!({ "ui": [] }), "no object"),
         (json!({ "ui": { "csp": { "connectDomains": "https://a.example" } } }), "csp: "),

@@ -1,7 +1,7 @@
 //! `apps`: the apps of a server, and what a host would make of each.
 
 use anyhow::Result;
-use refmcp_client::app::{AppFault, AppOffers, AppPage, MetaSource};
+use refmcp_client::app::{AppError, AppOffers, AppPage, MetaSource};
 use refmcp_client::model::{ReadResourceResult, Resource, ResourceBody, Tool};
 use refmcp_proto::revision::Method;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ pub(crate) async fn show(session: &Session, app: &str) -> Result<()> {
         MetaSource::None => "none",
     };
     let (ResourceBody::Text(body) | ResourceBody::Blob(body)) = &page.body;
-    let faults: Vec<String> = page.faults.iter().map(AppFault::to_string).collect();
+    let faults: Vec<String> = page.faults.iter().map(AppError::to_string).collect();
     let document = json!({
         "uri": uri,
         "tools": offer.tools,

@@ -13,19 +13,19 @@ use crate::args::usage;
 
 /// The folder of a skill, which is not there yet.
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct NewFolder {
     parent: PathBuf,
     name: String,
 }
 
-impl Target {
+impl NewFolder {
     /// The folder of the skill of this name in another one.
     ///
     /// # Errors
     /// There is something already.
     pub(super) fn new(into: &Path, name: &str) -> Result<Self> {
-        let target = Self { parent: into.to_owned(), name: name.to_owned() };
-        for path in [target.folder(), target.origin()] {
+        let new = Self { parent: into.to_owned(), name: name.to_owned() };
+        for path in [new.folder(), new.origin()] {
             // A link that leads nowhere is something too.
             if path.symlink_metadata().is_ok() {
                 return Err(
@@ -33,7 +33,7 @@ impl Target {
                 );
             }
         }
-        Ok(target)
+        Ok(new)
     }
 
     fn folder(&self) -> PathBuf {
@@ -172,10 +172,10 @@ mod tests {
     fn what_is_there_is_not_touched() {
         let into = tempfile::tempdir().unwrap();
         fs::write(into.path().join("taken"), "mine").unwrap();
-        assert!(Target::new(into.path(), "taken").is_err());
-        let target = Target::new(into.path(), "new").unwrap();
+        assert!(NewFolder::new(into.path(), "taken").is_err());
+        let folder = NewFolder::new(into.path(), "new").unwrap();
         fs::create_dir(into.path().join("new")).unwrap();
-        assert!(target.save(&[], &Value::Null).is_err());
+        assert!(folder.save(&[], &Value::Null).is_err());
         let names = fs::read_dir(into.path()).unwrap().map(|entry| entry.unwrap().file_name());
         let mut names: Vec<_> = names.collect();
         names.sort();

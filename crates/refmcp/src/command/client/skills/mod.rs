@@ -5,7 +5,7 @@ mod folder;
 mod pull;
 
 use anyhow::Result;
-use refmcp_client::skill::{SkillEntry, SkillFault, VerifiedFile};
+use refmcp_client::skill::{SkillEntry, SkillEntryError, VerifiedFile};
 use refmcp_client::{KnownSkill, SkillError};
 use refmcp_proto::revision::Method;
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ fn failed(session: &Session, method: &Method, error: SkillError) -> anyhow::Erro
 }
 
 /// The skills that the server lists, and the entries that are wrong.
-async fn listed(session: &Session) -> Result<(Vec<KnownSkill>, Vec<SkillFault>)> {
+async fn listed(session: &Session) -> Result<(Vec<KnownSkill>, Vec<SkillEntryError>)> {
     let skills = session.client.skills();
     let list = session.budget.spend(skills.list()).await;
     let list = list.map_err(|error| failed(session, &Method::ListSkills, error))?;
@@ -89,7 +89,7 @@ fn document(entry: &SkillEntry, verdict: TrustStatus) -> Value {
     document
 }
 
-fn fault_document(fault: &SkillFault) -> Value {
+fn fault_document(fault: &SkillEntryError) -> Value {
     json!({ "uri": fault.uri(), "problem": fault.kind(), "message": fault.to_string() })
 }
 

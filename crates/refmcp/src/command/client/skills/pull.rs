@@ -19,7 +19,7 @@ pub(super) async fn pull(session: &Session, word: &str, into: &Path) -> Result<E
     let skill = find(session, word).await?;
     let entry = skill.entry();
     // What cannot be saved is not asked about.
-    let target = folder::Target::new(into, entry.name())?;
+    let target = folder::NewFolder::new(into, entry.name())?;
     folder::check_paths(entry.files().map(|(_, path, _)| path))?;
     approval::approved(session, entry).await?;
     let files = session.budget.spend(read(&skill)).await;
