@@ -19,7 +19,10 @@ const ARROWS: [(&str, May); 17] = [
     ("refmcp-server", May::Use(&["refmcp-proto", "refmcp-transport"])),
     ("refmcp-client", May::Use(&["refmcp-auth", "refmcp-proto", "refmcp-transport"])),
     ("refmcp-http", May::Use(&["refmcp-auth", "refmcp-proto", "refmcp-transport", "refmcp-server"])),
-    ("refmcp-testkit", May::Use(&["refmcp-audit", "refmcp-proto", "refmcp-transport", "refmcp-server"])),
+    (
+        "refmcp-testkit",
+        May::Use(&["refmcp-audit", "refmcp-faults", "refmcp-proto", "refmcp-transport", "refmcp-server"]),
+    ),
     ("refmcp-reference", May::Use(&["refmcp-server"])),
     ("refmcp-faults", May::Use(&["refmcp-proto"])),
     (
