@@ -79,8 +79,10 @@ fn compare(name: &str, inspector: &Path, paths: &Paths, folder: &Path) -> Result
     // Without this it prints more than the result.
     theirs.args(["--cli", "--quiet"]);
     let theirs = tools(&mut theirs, name, paths, folder, "inspector").context("the Inspector")?;
-    let ours =
-        tools(Command::new(&paths.server).arg("--cli"), name, paths, folder, "refmcp").context("refmcp")?;
+    // Tools of a session say whether they run as tasks; the Inspector opens one.
+    let mut ours = Command::new(&paths.server);
+    ours.args(["--cli", "--protocol-era", "legacy"]);
+    let ours = tools(&mut ours, name, paths, folder, "refmcp").context("refmcp")?;
     ensure!(!ours.is_empty(), "there are no tools");
     for (theirs, ours) in theirs.iter().zip(&ours) {
         ensure!(theirs == ours, "the Inspector has\n{theirs:#}\nand refmcp\n{ours:#}");

@@ -107,10 +107,16 @@ async fn confirm(call: Call, File { filename }: File) -> Result<String, CallErro
 }
 
 async fn multi_input(call: Call, _: NoArguments) -> Result<String, CallError> {
+    // The official suite fills in both fields in either response.
+    let name =
+        FormSchema::new().required("name", StringSchema::new()).optional("confirm", BooleanSchema::new());
+    let sure =
+        FormSchema::new().required("confirm", BooleanSchema::new()).optional("name", StringSchema::new());
     let (name, sure) =
-        (ask(&call, "name", "What is your name?"), call.confirm("confirm", "Is that your name?"));
-    let (name, sure) = (name?, sure?);
-    Ok(if sure { format!("Hello, {name}!") } else { "Hello, stranger!".to_owned() })
+        (call.elicit("name", "What is your name?", name), call.elicit("confirm", "Is that your name?", sure));
+    let (name, sure) = (accepted(name?, "name"), accepted(sure?, "confirm"));
+    let name = name.as_ref().and_then(Value::as_str).filter(|_| sure == Some(Value::Bool(true)));
+    Ok(format!("Hello, {}!", name.unwrap_or("stranger")))
 }
 
 async fn with_task(call: Call, _: NoArguments) -> Result<String, CallError> {
@@ -118,6 +124,14 @@ async fn with_task(call: Call, _: NoArguments) -> Result<String, CallError> {
     call.start_task()?;
     sleep(WORK).await;
     Ok(format!("Hello, {name}!"))
+}
+
+/// The value of a field of a form that was accepted.
+fn accepted(outcome: ElicitOutcome, field: &str) -> Option<Value> {
+    match outcome {
+        ElicitOutcome::Accepted(mut values) => values.remove(field),
+        ElicitOutcome::Declined | ElicitOutcome::Cancelled => None,
+    }
 }
 
 /// Asks for a text, under the key of its field: `name` of `user_name` too.
