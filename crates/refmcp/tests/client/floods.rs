@@ -215,6 +215,9 @@ fn a_server_that_asks_and_takes_no_response_is_left() {
     check(user.with_script(&["call", "t"], &program(PING)));
 }
 
+/// Starts a server that floods: its URL, and the beginning of the flood.
+type FloodingServer<'a> = &'a dyn Fn() -> (String, Receiver<()>);
+
 /// How often a signal is sent: a busy machine may make some of them late.
 const SIGNALS: usize = 3;
 
@@ -241,7 +244,7 @@ fn a_signal_ends_a_command_that_is_flooded() {
     };
     // A WebSocket that does not take part in the closing handshake is waited for.
     let handshake = Duration::from_secs(1);
-    let servers: [(&str, Duration, &dyn Fn() -> (String, Receiver<()>)); 4] = [
+    let servers: [(&str, Duration, FloodingServer<'_>); 4] = [
         ("HTTP", Duration::ZERO, &|| http(format!("data: {UNKNOWN}\n\n"))),
         ("HTTP+SSE", Duration::ZERO, &|| http_sse(format!("data: {UNKNOWN}\n\n"))),
         ("WebSocket", handshake, &|| websocket(frame(1, UNKNOWN.as_bytes()))),
