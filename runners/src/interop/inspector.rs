@@ -111,7 +111,24 @@ fn tools(
     let result: Value =
         serde_json::from_str(&printed).with_context(|| format!("printed no JSON:\n{printed}"))?;
     let tools = result.get("tools").and_then(Value::as_array);
-    tools.cloned().with_context(|| format!("printed no tools:\n{printed}"))
+    let tools: Option<Vec<Value>> = tools.map(|tools| tools.iter().map(as_javascript_writes).collect());
+    tools.with_context(|| format!("printed no tools:\n{printed}"))
+}
+
+/// The same value, with numbers as JavaScript writes them: it knows no difference between 0 and 0.0.
+fn as_javascript_writes(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(as_javascript_writes).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(key, value)| (key.clone(), as_javascript_writes(value))).collect()
+        }
+        Value::Number(number) => {
+            let text = number.to_string();
+            let whole = text.strip_suffix(".0").and_then(|whole| whole.parse::<i64>().ok());
+            whole.map_or_else(|| value.clone(), Value::from)
+        }
+        other => other.clone(),
+    }
 }
 
 /// The `PATH`, with our server before everything else.
@@ -134,6 +151,13 @@ mod tests {
             assert!(file["mcpServers"].get(name).is_some(), "{name}");
         }
         assert_eq!(file["mcpServers"]["refmcp-http"]["url"], "http://127.0.0.1:7/mcp");
+    }
+
+    #[test]
+    fn numbers_are_compared_as_javascript_writes_them() {
+        let ours = serde_json::json!({ "a": [0.0, 600.0, 0.5, -1], "b": { "c": 1e300, "d": "1.0" } });
+        let theirs = r#"{"a":[0,600,0.5,-1],"b":{"c":1e+300,"d":"1.0"}}"#;
+        assert_eq!(as_javascript_writes(&ours).to_string(), theirs);
     }
 
     #[test]
