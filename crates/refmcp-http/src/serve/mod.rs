@@ -1,12 +1,12 @@
 //! Serving on a listener: accepts connections, tells HTTP/1.1 from HTTP/2, and shuts down in order.
 
 mod http2;
+mod http2_refusals;
 pub(crate) mod listener;
 mod malformed;
 mod ops;
 pub(crate) mod shutdown;
 mod socket;
-mod stream_resets;
 #[cfg(feature = "tls")]
 pub(crate) mod tls;
 #[cfg(unix)]
@@ -40,10 +40,10 @@ use crate::endpoint::Endpoint;
 use crate::ops::metrics::GaugeGuard;
 use crate::options::Options;
 use crate::refusal::{Reason, Refusal};
+use http2_refusals::watched;
 use listener::{Accepted, Listener};
 use shutdown::{Phase, Shutdown, StopSignal};
 use socket::{ClientSocket, Socket, SocketState};
-use stream_resets::watched;
 
 /// The pause after the system could not accept a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
