@@ -16,6 +16,9 @@ use crate::support::http::{Request, listening};
 /// How much longer than its time a command may take, on a machine that does other things as well.
 const SLACK: Duration = Duration::from_secs(5);
 
+/// How often a command is started until its handshake ends within its time.
+const ATTEMPTS: usize = 5;
+
 const LOG: &str =
     r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}"#;
 const UNKNOWN: &str = r#"{"jsonrpc":"2.0","method":"notifications/x"}"#;
@@ -39,6 +42,9 @@ fn answer(message: &Value) -> Option<String> {
         };
     Some(json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string())
 }
+
+/// Starts a server that floods: its URL, and the beginning of the flood.
+type FloodingServer<'a> = &'a dyn Fn() -> (String, Receiver<()>);
 
 /// Sends this without end, and tells of the beginning.
 fn flood(stream: &mut TcpStream, piece: &[u8], begun: &Sender<()>) {
@@ -174,28 +180,31 @@ done"#,
 fn time_limits_hold_whatever_a_server_sends() {
     let user = User::new();
     let limits = ["--timeout", "2", "--total-timeout", "2"];
-    let check = |what: &str, ended: crate::support::Ended| {
+    let check = |what: &str, run: &dyn Fn() -> crate::support::Ended| {
+        // On a busy machine the handshake alone may take as long, and then there was no flood.
+        let ended = (0..ATTEMPTS)
+            .map(|_| run())
+            .find(|ended| !ended.err.contains("the server did not answer within"))
+            .expect("a handshake within the time limit");
         assert_eq!((ended.code, ended.out.as_str()), (4, ""), "{what}: {}", ended.code);
         let last = ended.err.lines().last().unwrap_or_default();
         assert!(last.contains("no answer within 2 s"), "{what}: {last}");
         assert!(ended.took >= Duration::from_secs(2), "{what}: {:?}", ended.took);
         assert!(ended.took < Duration::from_secs(2) + SLACK, "{what}: {:?}", ended.took);
     };
+    let check_url = |what: &str, server: FloodingServer<'_>| {
+        check(what, &|| user.run(&[&["call", &server().0, "t"], &limits[..]].concat()));
+    };
     for message in [LOG, UNKNOWN, ANSWER] {
-        let (url, _) = http(format!("data: {message}\n\n"));
-        check(message, user.run(&[&["call", &url, "t"], &limits[..]].concat()));
-        let (url, _) = http_sse(format!("data: {message}\n\n"));
-        check(message, user.run(&[&["call", &url, "t"], &limits[..]].concat()));
-        let (url, _) = websocket(frame(1, message.as_bytes()));
-        check(message, user.run(&[&["call", &url, "t"], &limits[..]].concat()));
-        check(message, user.with_script(&[&["call", "t"], &limits[..]].concat(), &program(message)));
+        check_url(message, &|| http(format!("data: {message}\n\n")));
+        check_url(message, &|| http_sse(format!("data: {message}\n\n")));
+        check_url(message, &|| websocket(frame(1, message.as_bytes())));
+        check(message, &|| user.with_script(&[&["call", "t"], &limits[..]].concat(), &program(message)));
     }
-    let (url, _) = http(":\n".to_owned());
-    check("comments", user.run(&[&["call", &url, "t"], &limits[..]].concat()));
+    check_url("comments", &|| http(":\n".to_owned()));
     for (what, kind, content) in [("pings", 9, &[b'x'; 120][..]), ("empty pings", 9, b""), ("pongs", 10, b"")]
     {
-        let (url, _) = websocket(frame(kind, content));
-        check(what, user.run(&[&["call", &url, "t"], &limits[..]].concat()));
+        check_url(what, &|| websocket(frame(kind, content)));
     }
 }
 
@@ -215,13 +224,10 @@ fn a_server_that_asks_and_takes_no_response_is_left() {
     check(user.with_script(&["call", "t"], &program(PING)));
 }
 
-/// Starts a server that floods: its URL, and the beginning of the flood.
-type FloodingServer<'a> = &'a dyn Fn() -> (String, Receiver<()>);
+/// How often a signal is sent at most, until a command ends in time: a busy machine may make some of them late.
+const SIGNALS: usize = 12;
 
-/// How often a signal is sent: a busy machine may make some of them late.
-const SIGNALS: usize = 3;
-
-/// How late the command may react to the fastest of them, with the end of the process.
+/// How late the command may react to one of them, with the end of the process.
 const LATENESS: Duration = Duration::from_millis(100);
 
 #[test]
@@ -239,8 +245,15 @@ fn a_signal_ends_a_command_that_is_flooded() {
         sent.elapsed()
     };
     let check = |what: &str, closing: Duration, interrupted: &dyn Fn() -> Duration| {
-        let fastest = (0..SIGNALS).map(|_| interrupted()).min().unwrap();
-        assert!(fastest < closing + LATENESS, "{what}: {fastest:?}");
+        let mut late = Vec::new();
+        while late.len() < SIGNALS {
+            let took = interrupted();
+            if took < closing + LATENESS {
+                return;
+            }
+            late.push(took);
+        }
+        panic!("{what}: {late:?}");
     };
     // A WebSocket that does not take part in the closing handshake is waited for.
     let handshake = Duration::from_secs(1);
