@@ -145,7 +145,22 @@ impl TaskState {
 
     /// What its requestor is told.
     pub fn task(&self) -> Task {
-        let mut task = Task {
+        let mut task = self.without_outcome();
+        match &self.stage {
+            Stage::InputRequired(open) => {
+                let requests = open.iter().map(|(key, open)| (key.clone(), open.request.clone()));
+                task.input_requests = Some(requests.collect());
+            }
+            Stage::Completed { result, .. } => task.result = Some(read(result)),
+            Stage::Failed(error) => task.error = Some(error.clone()),
+            Stage::Working | Stage::Cancelled => {}
+        }
+        task
+    }
+
+    /// The same without input requests and outcome, which tasks of 2025-11-25 are not told with.
+    pub fn without_outcome(&self) -> Task {
+        Task {
             task_id: self.id.to_string(),
             status: self.status(),
             status_message: self.message.clone(),
@@ -159,17 +174,7 @@ impl TaskState {
             result_type: None,
             meta: None,
             extra: JsonObject::new(),
-        };
-        match &self.stage {
-            Stage::InputRequired(open) => {
-                let requests = open.iter().map(|(key, open)| (key.clone(), open.request.clone()));
-                task.input_requests = Some(requests.collect());
-            }
-            Stage::Completed { result, .. } => task.result = Some(read(result)),
-            Stage::Failed(error) => task.error = Some(error.clone()),
-            Stage::Working | Stage::Cancelled => {}
         }
-        task
     }
 
     /// What its request came to, once it is over; a cancelled one has no result.

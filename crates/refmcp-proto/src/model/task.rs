@@ -4,6 +4,8 @@
 //! extension of 2026-07-28, by which a server decides that a call becomes one. The model has the shape of the extension; what
 //! only the older kind has is said to be so.
 
+use std::mem::take;
+
 use crate::model::{InputResponses, JsonObject, NotificationMeta, RequestMeta};
 
 /// The identifier of the extension.
@@ -39,6 +41,25 @@ json_object! {
     /// it in the member `task`. Reading takes both shapes.
     pub struct Task {
         ..task,
+        ..result
+    } without Default
+
+    /// A task as 2025-11-25 writes it: without an outcome, and with other names for two members.
+    pub struct ExperimentalTask {
+        /// Its id.
+        task_id: String,
+        /// How far it has come.
+        status: TaskStatus,
+        /// What it is doing, or why it ended, for people.
+        status_message?: String,
+        /// When it was created, as ISO 8601.
+        created_at: String,
+        /// When it last changed, as ISO 8601.
+        last_updated_at: String,
+        /// For how many milliseconds it is kept from its creation; `None` is for ever.
+        ttl: Option<u64>,
+        /// How many milliseconds to wait between two requests for its status.
+        poll_interval?: u64,
         ..result
     } without Default
 
@@ -154,6 +175,24 @@ open_enum! {
         Optional = "optional",
         /// They always do.
         Required = "required",
+    }
+}
+
+impl ExperimentalTask {
+    /// What 2025-11-25 has of a task, whose texts are taken over.
+    pub fn take_from(task: &mut Task) -> Self {
+        Self {
+            task_id: take(&mut task.task_id),
+            status: task.status.clone(),
+            status_message: task.status_message.take(),
+            created_at: take(&mut task.created_at),
+            last_updated_at: take(&mut task.last_updated_at),
+            ttl: task.ttl_ms,
+            poll_interval: task.poll_interval_ms,
+            result_type: None,
+            meta: task.meta.take(),
+            extra: take(&mut task.extra),
+        }
     }
 }
 

@@ -55,12 +55,13 @@ async fn find(call: &Call, id: &str) -> Result<StoredTask, CallError> {
 }
 
 pub(super) fn get(call: &Call) -> Result<PreparedCall, CallError> {
-    uses_extension(call)?;
+    let extension = uses_extension(call)?;
     let TaskParams { task_id, .. } = params(call)?;
     let call = call.clone();
     Ok(PreparedCall::inline(async move {
-        let task = find(&call, &task_id).await?;
-        Ok(ServerResult::GetTask(Box::new(task.state.task())))
+        let state = find(&call, &task_id).await?.state;
+        let task = if extension { state.task() } else { state.without_outcome() };
+        Ok(ServerResult::GetTask(Box::new(task)))
     }))
 }
 
@@ -80,7 +81,7 @@ pub(super) fn cancel(call: &Call) -> Result<PreparedCall, CallError> {
             return Ok(EmptyResult::default().into());
         }
         match cancelled {
-            Some(()) => Ok(ServerResult::GetTask(Box::new(state.task()))),
+            Some(()) => Ok(ServerResult::GetTask(Box::new(state.without_outcome()))),
             None => {
                 let what = format!("the task is {} already and cannot be cancelled", state.status().as_str());
                 Err(RpcError::invalid_params(what).into())
@@ -200,7 +201,7 @@ pub(super) fn list(call: &Call) -> Result<PreparedCall, CallError> {
         let (tasks, last) = listed.map_err(|error| unavailable(&error))?;
         let own = tasks.iter().filter(|state| state.owner() == call.principal());
         let next_cursor = last.map(|last| pagination::cursor(&call, last));
-        let tasks = own.map(TaskState::task).collect();
+        let tasks = own.map(TaskState::without_outcome).collect();
         Ok(ListTasksResult { next_cursor, ..ListTasksResult::new(tasks) }.into())
     }))
 }

@@ -225,7 +225,7 @@ impl RunningTask {
     async fn tell_status(&self, state: &TaskState) {
         if self.sends {
             let method = NotificationMethod::TaskStatus.name().to_owned();
-            let params = downgrade::experimental_task(&state.task());
+            let params = downgrade::experimental_task(&state.without_outcome());
             self.session.notify(ServerNotification::Custom { method, params }).await;
         }
     }

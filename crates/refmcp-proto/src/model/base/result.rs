@@ -1,10 +1,10 @@
 //! Results: their type, how long they may be cached, and the union of all results of a server.
 
 use crate::model::{
-    CallToolResult, CompleteResult, DiscoverResult, Extra, GetPromptResult, GetSkillResult, InitializeResult,
-    InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListSkillsResult, ListTasksResult, ListToolsResult, ReadDirectoryResult, ReadResourceResult, ResultMeta,
-    SubscriptionsListenResult, Task,
+    CallToolResult, CompleteResult, DiscoverResult, ExperimentalTask, Extra, GetPromptResult, GetSkillResult,
+    InitializeResult, InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListSkillsResult, ListTasksResult, ListToolsResult, ReadDirectoryResult,
+    ReadResourceResult, ResultMeta, SubscriptionsListenResult, Task,
 };
 use serde::{Deserialize, Serialize};
 
@@ -97,8 +97,10 @@ server_results! {
     Listen(SubscriptionsListenResult),
     /// The request goes on as a task.
     CreateTask(Box<Task>),
-    /// `tasks/get`.
+    /// `tasks/get`, and in 2025-11-25 `tasks/cancel`.
     GetTask(Box<Task>),
+    /// The same as 2025-11-25 writes it.
+    GetExperimentalTask(Box<ExperimentalTask>),
     /// `tasks/list`.
     ListTasks(ListTasksResult),
     /// `skills/list`.

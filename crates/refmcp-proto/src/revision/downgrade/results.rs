@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use crate::engine::{CallFailure, EngineConfig};
 use crate::jsonrpc::{RpcError, code};
 use crate::model::{
-    Annotations, CallToolResult, ContentBlock, CustomResult, Extra, Icon, Meta, MissingCapabilityData,
-    Prompt, Resource, ResourceContents, ResourceTemplate, ResultMeta, ResultType, ServerResult, Task, Tool,
-    UI_META,
+    Annotations, CallToolResult, ContentBlock, CustomResult, ExperimentalTask, Extra, Icon, Meta,
+    MissingCapabilityData, Prompt, Resource, ResourceContents, ResourceTemplate, ResultMeta, ResultType,
+    ServerResult, Task, Tool, UI_META,
 };
 use crate::revision::{BadArguments, InputMode, Method, Rules, StructuredOutput, Tasks};
 
@@ -37,8 +37,7 @@ pub fn result(rules: &Rules, config: &EngineConfig, result: &mut ServerResult) {
             *result = CustomResult::new(members).into();
         }
         ServerResult::GetTask(task) if rules.tasks == Tasks::Experimental => {
-            let meta = task.meta.take();
-            *result = CustomResult { meta, ..CustomResult::new(experimental_task(task)) }.into();
+            *result = ServerResult::GetExperimentalTask(Box::new(ExperimentalTask::take_from(task)));
         }
         ServerResult::ListTasks(tasks) => {
             let items = tasks.tasks.iter().map(|task| Value::Object(experimental_task(task))).collect();
@@ -135,19 +134,12 @@ fn call_tool(rules: &Rules, result: &mut CallToolResult) {
     result.is_error.get_or_insert(false);
 }
 
-/// The members of a task in 2025-11-25: it has no outcome, and other names for two members.
+/// The members of a task in 2025-11-25.
 pub fn experimental_task(task: &Task) -> Extra {
-    let text = |text: &String| Value::from(text.as_str());
-    let members = [
-        ("taskId", Some(text(&task.task_id))),
-        ("status", Some(task.status.as_str().into())),
-        ("statusMessage", task.status_message.as_ref().map(text)),
-        ("createdAt", Some(text(&task.created_at))),
-        ("lastUpdatedAt", Some(text(&task.last_updated_at))),
-        ("ttl", Some(task.ttl_ms.into())),
-        ("pollInterval", task.poll_interval_ms.map(Value::from)),
-    ];
-    members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    match serde_json::to_value(ExperimentalTask::take_from(&mut task.clone())) {
+        Ok(Value::Object(members)) => members,
+        _ => Extra::new(),
+    }
 }
 
 fn tool(rules: &Rules, tool: &mut Tool) {
