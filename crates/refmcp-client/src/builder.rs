@@ -1,12 +1,14 @@
 //! `ClientBuilder`: the settings of a client, and connecting.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use refmcp_proto::engine::client::{
-    CallOptions, ClientConfig, OpenError, TransportError, TransportKind, VersionPolicy,
+    CallOptions, ClientConfig, ClientTaskConfig, OpenError, TaskIds, TransportError, TransportKind,
+    VersionPolicy,
 };
 use refmcp_proto::model::{Implementation, JsonObject};
 use refmcp_proto::revision::{Lifecycle, Revision};
@@ -48,7 +50,8 @@ pub struct ClientBuilder {
 
 impl ClientBuilder {
     pub(crate) fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
-        let config = ClientConfig::new(Implementation::new(name, version));
+        let mut config = ClientConfig::new(Implementation::new(name, version));
+        config.tasks = Some(ClientTaskConfig::new(TaskIds::new(random_id)));
         Self {
             config,
             host: Host::new(),
@@ -120,6 +123,23 @@ impl ClientBuilder {
     /// How many rounds of input one request may take.
     pub fn max_rounds(mut self, rounds: u32) -> Self {
         self.config.max_rounds = rounds;
+        self
+    }
+
+    /// Changes the limits and lifetimes of the tasks that the client runs for a server: sampling and elicitation in 2025-11-25.
+    /// [`Host::without_tasks`] has none at all.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use refmcp_client::Client;
+    ///
+    /// let builder = Client::builder("my-app", "1.0").client_tasks(|tasks| {
+    ///     tasks.max_tasks = 100;
+    ///     tasks.ttl = Duration::from_secs(120);
+    /// });
+    /// ```
+    pub fn client_tasks(mut self, change: impl FnOnce(&mut ClientTaskConfig)) -> Self {
+        change(self.config.tasks.get_or_insert_with(|| ClientTaskConfig::new(TaskIds::new(random_id))));
         self
     }
 
@@ -277,6 +297,18 @@ impl ClientBuilder {
             }
         }
     }
+}
+
+/// The id of a task that cannot be guessed: 144 random bits.
+fn random_id() -> Option<Arc<str>> {
+    let mut bits = [0; 18];
+    getrandom::fill(&mut bits).ok()?;
+    let mut id = String::with_capacity(2 * bits.len());
+    for byte in bits {
+        // Writing into memory does not fail.
+        let _ = write!(id, "{byte:02x}");
+    }
+    Some(id.into())
 }
 
 /// The deadline of one opening, with all that is tried in it.

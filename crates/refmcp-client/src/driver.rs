@@ -379,9 +379,9 @@ struct PendingCall<'a> {
 impl Drop for PendingCall<'_> {
     fn drop(&mut self) {
         if !self.ended.is_terminated() {
-            self.driver.step(|state, _| {
+            self.driver.step(|state, now| {
                 state.calls.remove(&self.id);
-                state.engine.cancel(self.id, "no longer wanted");
+                state.engine.cancel(now, self.id, "no longer wanted");
             });
         }
     }

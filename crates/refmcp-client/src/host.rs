@@ -131,7 +131,10 @@ impl Host {
         self
     }
 
-    /// Does not let servers make calls of tools tasks (2026-07-28), where they would have the choice.
+    /// Has nothing to do with tasks where servers decide: calls of tools are no tasks (2026-07-28), and neither are requests of
+    /// servers (2025-11-25). Otherwise a client declares that it runs sampling and elicitation as tasks wherever it has their
+    /// handlers, which need not know: the client answers at once, keeps the outcome, and drops the handler where the server
+    /// cancels the task.
     pub fn without_tasks(mut self) -> Self {
         self.takes_no_tasks = true;
         self
@@ -150,8 +153,8 @@ impl Host {
         self
     }
 
-    /// Handles every request of servers with one function, and declares these capabilities; the other handlers are not
-    /// used. For gateways, which pass requests on.
+    /// Handles every request of servers with one function, and declares these capabilities, tasks among them; the other handlers
+    /// are not used. For gateways, which pass requests on.
     pub fn requests<F>(
         mut self,
         capabilities: ClientCapabilities,
@@ -191,6 +194,7 @@ impl Host {
             all.roots.get_or_insert_default().list_changed = Some(true);
         }
         if !self.takes_no_tasks {
+            all.declare_tasks();
             let extensions = all.extensions.get_or_insert_default();
             extensions.insert(TASKS_EXTENSION.to_owned(), Value::Object(JsonObject::new()));
         }

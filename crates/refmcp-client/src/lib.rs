@@ -65,7 +65,7 @@ pub use host::{Event, Host};
 pub use list::{Listable, Pages};
 pub use refmcp_proto::app;
 pub use refmcp_proto::engine::client::{
-    CallError, OpenError, ServerFacts, TransportError, UnknownVersionPolicy, VersionPolicy,
+    CallError, ClientTaskConfig, OpenError, ServerFacts, TransportError, UnknownVersionPolicy, VersionPolicy,
 };
 pub use refmcp_proto::finding::Finding;
 pub use refmcp_proto::jsonrpc::RpcError;

@@ -106,8 +106,7 @@ impl MovedSession {
                     Some(owner) => {
                         let text = serde_json::to_string(&outcome).unwrap();
                         let outcome: InputOutcome = serde_json::from_str(&text).unwrap();
-                        self.engines[owner].engine.deliver(&id, outcome);
-                        self.engines[owner].settle();
+                        self.engines[owner].deliver(&id, outcome);
                     }
                     None if self.ids.contains(&json!(id)) => {}
                     None => {
@@ -141,8 +140,7 @@ impl MovedSession {
         if !parked.ids.is_empty() {
             // The engine that asked hears of it as well.
             let engine = &mut self.engines[parked.engine];
-            engine.engine.deliver(id, outcome.clone());
-            engine.settle();
+            engine.deliver(id, outcome.clone());
         } else {
             let ParkedHere { engine, number, exchange, parked, .. } = self.parked.remove(place);
             self.engines[engine].engine.abandon(number);
@@ -409,8 +407,7 @@ fn a_pong_that_arrives_elsewhere_counts_as_a_message() {
         assert_eq!(pings.len(), 1, "one after each silence");
         let ping: Value = serde_json::from_slice(&pings[0].json).unwrap();
         let id = RequestId::Integer(ping["id"].as_i64().unwrap());
-        engine.engine.deliver(&id, InputOutcome::Response(json!({})));
-        engine.settle();
+        engine.deliver(&id, InputOutcome::Response(json!({})));
         assert_eq!(engine.engine.deadline(), Some(engine.clock.now() + Duration::from_secs(30)));
     }
 }

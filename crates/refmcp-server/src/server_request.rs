@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use refmcp_proto::model::{
     BooleanSchema, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams, ElicitParams,
-    ElicitResult, ElicitUrlParams, FormSchema, InputRequest, JsonObject, ListRootsResult, Root,
+    ElicitResult, ElicitUrlParams, FormSchema, InputRequest, JsonObject, ListRootsResult, Root, TaskMetadata,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -34,6 +35,28 @@ pub enum ElicitOutcome<T = JsonObject> {
 impl<A> ServerRequest<A> {
     fn new(request: InputRequest, read: fn(&InputRequest, Value) -> Result<A, String>) -> Self {
         Self { request, read, result: PhantomData }
+    }
+
+    /// Has the client run it as a task where it declares that (2025-11-25), to be kept for `ttl` from its creation, or as long as
+    /// the client likes; elsewhere it is sent as ever, and so are roots.
+    ///
+    /// For the handler nothing changes: the server polls the task, fetches its outcome, and cancels it with the call. A request
+    /// is no task unless the handler says so: the feature is experimental, and a task costs some messages more than a response.
+    /// It is worth them where an answer takes long, and the response to one request would be lost with its connection. A call
+    /// that waits for a task of its client stays in its process: other replicas do not take it over.
+    ///
+    /// ```
+    /// # use refmcp_server::{Call, CallError, ServerRequest, model::{CreateMessageParams, SamplingMessage}};
+    /// # async fn handler(call: Call) -> Result<String, CallError> {
+    /// let long = CreateMessageParams::new(vec![SamplingMessage::user("Write a novel.")], 100_000);
+    /// let novel = call.request("novel", ServerRequest::from(long).as_task(None))?;
+    /// # Ok(format!("{novel:?}")) }
+    /// ```
+    #[must_use]
+    pub fn as_task(mut self, ttl: Option<Duration>) -> Self {
+        let ttl = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+        self.request.set_task(&TaskMetadata { ttl, ..TaskMetadata::default() });
+        self
     }
 
     /// Reads and checks the client's result.

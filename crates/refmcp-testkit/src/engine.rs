@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use refmcp_proto::engine::{
-    CallId, Change, CloseReason, Dispatch, EngineConfig, ExchangeId, HandlerOutcome, OutgoingMessage, Output,
-    ResumeError, ServerEngine, SessionFacts, SharedOutput,
+    CallId, Change, CloseReason, Dispatch, EngineConfig, ExchangeId, HandlerOutcome, InputOutcome,
+    OutgoingMessage, Output, ResumeError, ServerEngine, SessionFacts, SharedOutput,
 };
+use refmcp_proto::jsonrpc::RequestId;
 use refmcp_proto::model::{CallToolResult, Implementation, JsonObject, ServerCapabilities};
 
 use crate::clock::Clock;
@@ -94,6 +95,12 @@ impl TestEngine {
     /// Lets the client send by one of several exchanges.
     pub fn send_by(&mut self, channel: ExchangeId, bytes: &[u8]) {
         self.engine.receive(self.clock.now(), channel, bytes);
+        self.settle();
+    }
+
+    /// Hands the engine the response to a request of its own, wherever it arrived.
+    pub fn deliver(&mut self, id: &RequestId, outcome: InputOutcome) {
+        self.engine.deliver(self.clock.now(), id, outcome);
         self.settle();
     }
 

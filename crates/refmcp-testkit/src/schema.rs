@@ -125,10 +125,12 @@ impl Schema {
         if result.get("resultType") == Some(&json!("input_required")) {
             return self.check_against("InputRequiredResult", result);
         }
-        if method == "tools/call" && (result.get("task").is_some() || result.get("taskId").is_some()) {
+        if result.get("task").is_some_and(Value::is_object) && self.has("CreateTaskResult") {
+            return self.check_against("CreateTaskResult", result);
+        }
+        if method == "tools/call" && result.get("taskId").is_some() {
             // The schema of the newest revision does not have the results of extensions.
-            let name = if self.has("CreateTaskResult") { "CreateTaskResult" } else { "Result" };
-            return self.check_against(name, result);
+            return self.check_against("Result", result);
         }
         let name = self
             .named(method)

@@ -14,9 +14,10 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use refmcp_proto::engine::{
-    CallId, CloseReason, Dispatch, ExchangeId, HandlerOutcome, OutgoingMessage, Output, ServerEngine,
-    SharedOutput,
+    CallId, CloseReason, Dispatch, ExchangeId, HandlerOutcome, InputOutcome, OutgoingMessage, Output,
+    ServerEngine, SharedOutput,
 };
+use refmcp_proto::jsonrpc::RequestId;
 use refmcp_proto::time::Timestamp;
 use tokio::runtime::Handle;
 use tokio::sync::futures::OwnedNotified;
@@ -148,6 +149,12 @@ impl<S: CallService, O: Outbox> EngineDriver<S, O> {
     /// Calls the engine, and carries out its outputs.
     pub fn step(&self, act: impl FnOnce(&mut ServerEngine)) {
         self.run(None, |state| act(&mut state.engine), |_| ());
+    }
+
+    /// Takes the response of the client to a request of the engine, wherever it arrived.
+    pub fn deliver(&self, id: &RequestId, outcome: InputOutcome) {
+        let now = self.clock.now();
+        self.run(None, |state| state.engine.deliver(now, id, outcome), |_| ());
     }
 
     /// The same for a message that has come now; `last` gets the outbox when its calls have begun. Findings are told with

@@ -143,7 +143,7 @@ impl<'a> World<'a> {
             8 => {
                 let calls: Vec<CallId> = self.calls.keys().copied().collect();
                 if !calls.is_empty() {
-                    self.engine.cancel(calls[input.below(calls.len())], "the input says so");
+                    self.engine.cancel(self.now, calls[input.below(calls.len())], "the input says so");
                 }
             }
             9 => self.advance(Duration::from_millis(u64::from(input.byte()) * 500)),
@@ -320,7 +320,7 @@ impl<'a> World<'a> {
         let endless: BTreeSet<CallId> =
             self.calls.iter().filter(|call| !call.1).map(|call| *call.0).collect();
         for call in &endless {
-            self.engine.cancel(*call, "the end");
+            self.engine.cancel(self.now, *call, "the end");
         }
         self.engine.closed(TransportError::Closed);
         self.take_outputs();

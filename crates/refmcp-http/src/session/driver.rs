@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::{Arc, Weak};
 
-use refmcp_proto::engine::{Change, DetachedCall, ExchangeId, ServerEngine, SessionFacts};
+use refmcp_proto::engine::{Change, DetachedCall, ExchangeId, InputOutcome, ServerEngine, SessionFacts};
 use refmcp_proto::finding::Finding;
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_proto::revision::{Revision, Rules};
@@ -202,6 +202,11 @@ impl SessionDriver {
     /// Calls the engine.
     pub(crate) fn step(&self, act: impl FnOnce(&mut ServerEngine)) {
         self.0.step(act);
+    }
+
+    /// Takes the response of the client to a request of the engine, wherever it arrived.
+    pub(crate) fn deliver(&self, id: &RequestId, outcome: InputOutcome) {
+        self.0.deliver(id, outcome);
     }
 
     /// What is agreed on and set in the session.

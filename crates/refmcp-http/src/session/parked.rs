@@ -123,7 +123,7 @@ impl SharedSession {
                     let error = RpcError::internal("too many requests to the client are open");
                     for id in ids {
                         let outcome = InputOutcome::Error(error.clone());
-                        self.step(|engine| engine.deliver(id, outcome)).await;
+                        self.deliver_here(id, outcome).await;
                     }
                     return false;
                 }
@@ -159,7 +159,7 @@ impl SharedSession {
             && !body.is_empty()
         {
             let outcome = read_response(&body);
-            self.step(|engine| engine.deliver(id, outcome)).await;
+            self.deliver_here(id, outcome).await;
         }
     }
 

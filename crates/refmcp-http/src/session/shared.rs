@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use foldhash::HashMap;
 use parking_lot::Mutex;
-use refmcp_proto::engine::{CallId, FactsChange, ServerEngine, SessionFacts, SharedOutput};
+use refmcp_proto::engine::{CallId, FactsChange, InputOutcome, ServerEngine, SessionFacts, SharedOutput};
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_server::backplane::{
     Backplane, DeliverOutcome, OpenStreamOutcome, SessionId, SessionRecord, StreamKey, UpdateOutcome,
@@ -367,6 +367,14 @@ impl SharedSession {
         }
         until_available("a call that has ended counts as running", || backplane.forget(&stream, writer))
             .await;
+    }
+
+    /// Takes a response of the client to the engine, and not under its lock.
+    pub(super) async fn deliver_here(&self, id: &RequestId, outcome: InputOutcome) {
+        yield_now().await;
+        if let Some(driver) = self.driver.upgrade() {
+            driver.deliver(id, outcome);
+        }
     }
 
     /// Calls the engine, and not under its lock.

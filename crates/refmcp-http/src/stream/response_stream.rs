@@ -277,7 +277,7 @@ impl ResponseStream {
                 // Not under the engine's lock.
                 yield_now().await;
                 if let Some(driver) = log.driver.upgrade() {
-                    driver.step(|engine| engine.deliver(&id, InputOutcome::Error(error)));
+                    driver.deliver(&id, InputOutcome::Error(error));
                 }
             }
             MessageKind::Response { .. } => {

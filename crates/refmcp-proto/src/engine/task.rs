@@ -80,11 +80,22 @@ impl TaskState {
         call: &DetachedCall,
         times: TaskTimes,
     ) -> Self {
+        Self::of_revision(now, id, owner, call.peer().revision, times)
+    }
+
+    /// A task without a detached call: one that a client runs.
+    pub(super) fn of_revision(
+        now: Timestamp,
+        id: Arc<str>,
+        owner: Option<Arc<str>>,
+        revision: Revision,
+        times: TaskTimes,
+    ) -> Self {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Self {
             id,
             owner,
-            revision: call.peer().revision,
+            revision,
             created: now.as_millis(),
             updated: now.as_millis(),
             ttl: times.ttl.map(millis),
@@ -184,6 +195,17 @@ impl TaskState {
             Stage::Failed(error) => Some(Err(error.clone())),
             Stage::Cancelled => Some(Err(RpcError::internal("the task was cancelled and has no result"))),
             Stage::Working | Stage::InputRequired(_) => None,
+        }
+    }
+
+    /// The bytes of its outcome, about; none before its end.
+    pub(super) fn outcome_bytes(&self) -> usize {
+        match &self.stage {
+            Stage::Completed { result, .. } => result.get().len(),
+            Stage::Failed(error) => {
+                error.message.len() + error.data.as_ref().map_or(0, |data| data.to_string().len())
+            }
+            Stage::Working | Stage::InputRequired(_) | Stage::Cancelled => 0,
         }
     }
 

@@ -1,6 +1,9 @@
 //! How a connection opens: `initialize` and `server/discover`, who both sides are and what they can do.
 
-use crate::model::{APP_MIME_TYPE, JsonObject, RequestMeta, TASKS_EXTENSION, TasksCapability, UI_EXTENSION};
+use crate::model::{
+    APP_MIME_TYPE, InputRequest, JsonObject, RequestMeta, TASKS_EXTENSION, TaskElicitationRequests,
+    TaskRequests, TaskSamplingRequests, TasksCapability, UI_EXTENSION,
+};
 
 json_object! {
     /// Parameters of `initialize` (older revisions only).
@@ -159,6 +162,49 @@ impl ClientCapabilities {
         self.has_extension(TASKS_EXTENSION)
     }
 
+    /// Whether the client runs this request as a task, where it is asked to (2025-11-25).
+    pub fn runs_as_task(&self, request: &InputRequest) -> bool {
+        let Some(requests) = self.tasks.as_ref().and_then(|tasks| tasks.requests.as_ref()) else {
+            return false;
+        };
+        match request {
+            InputRequest::Sample(_) => {
+                requests.sampling.as_ref().is_some_and(|sampling| sampling.create_message.is_some())
+            }
+            InputRequest::Elicit(_) => {
+                requests.elicitation.as_ref().is_some_and(|elicitation| elicitation.create.is_some())
+            }
+            InputRequest::Roots => false,
+        }
+    }
+
+    /// Whether the client cancels tasks that it runs (2025-11-25).
+    pub fn cancels_tasks(&self) -> bool {
+        self.tasks.as_ref().is_some_and(|tasks| tasks.cancel.is_some())
+    }
+
+    /// Whether the client lists tasks that it runs (2025-11-25).
+    pub fn lists_tasks(&self) -> bool {
+        self.tasks.as_ref().is_some_and(|tasks| tasks.list.is_some())
+    }
+
+    /// Declares that the client runs as tasks what it can do for servers, lists these tasks and cancels them (2025-11-25);
+    /// where it neither samples nor elicits, nothing.
+    pub fn declare_tasks(&mut self) {
+        let empty = || Some(JsonObject::new());
+        let sampling =
+            self.samples().then(|| TaskSamplingRequests { create_message: empty(), ..Default::default() });
+        let elicitation = self
+            .elicitation
+            .is_some()
+            .then(|| TaskElicitationRequests { create: empty(), ..Default::default() });
+        if sampling.is_some() || elicitation.is_some() {
+            let requests = TaskRequests { sampling, elicitation, ..Default::default() };
+            let (list, cancel, requests) = (empty(), empty(), Some(requests));
+            self.tasks = Some(TasksCapability { list, cancel, requests, ..Default::default() });
+        }
+    }
+
     /// Whether the client shows apps: it has declared the extension with the media type of their pages.
     pub fn shows_apps(&self) -> bool {
         let settings = self.extensions.as_ref().and_then(|extensions| extensions.get(UI_EXTENSION));
@@ -278,6 +324,24 @@ mod tests {
         assert!(!capabilities.shows_apps());
         capabilities.declare_apps();
         assert!(capabilities.shows_apps());
+    }
+
+    #[test]
+    fn tasks_are_declared_for_what_the_client_can_do() {
+        let declared = |json: serde_json::Value| {
+            let mut capabilities: ClientCapabilities = serde_json::from_value(json).unwrap();
+            capabilities.declare_tasks();
+            serde_json::to_value(capabilities.tasks).unwrap()
+        };
+        assert_eq!(declared(json!({"roots": {}})), json!(null));
+        assert_eq!(
+            declared(json!({"sampling": {}})),
+            json!({"list": {}, "cancel": {}, "requests": {"sampling": {"createMessage": {}}}})
+        );
+        assert_eq!(
+            declared(json!({"elicitation": {"url": {}}}))["requests"],
+            json!({"elicitation": {"create": {}}})
+        );
     }
 
     #[test]

@@ -128,6 +128,10 @@ methods! {
         CreateMessage "sampling/createMessage": ServerRequestRow { exists: ALWAYS, declared: ClientCapabilities::samples };
         ListRoots     "roots/list":             ServerRequestRow { exists: ALWAYS, declared: ClientCapabilities::has_roots };
         Ping          "ping":                   ServerRequestRow { exists: SESSION, declared: |_| true };
+        GetTask       "tasks/get":              ServerRequestRow { exists: EXPERIMENTAL_TASKS, declared: |client| client.tasks.is_some() };
+        GetTaskResult "tasks/result":           ServerRequestRow { exists: EXPERIMENTAL_TASKS, declared: |client| client.tasks.is_some() };
+        CancelTask    "tasks/cancel":           ServerRequestRow { exists: EXPERIMENTAL_TASKS, declared: ClientCapabilities::cancels_tasks };
+        ListTasks     "tasks/list":             ServerRequestRow { exists: EXPERIMENTAL_TASKS, declared: ClientCapabilities::lists_tasks };
     }
 }
 

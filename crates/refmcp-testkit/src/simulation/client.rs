@@ -137,7 +137,8 @@ impl Simulation {
     }
 
     pub(super) fn cancel(&mut self, index: usize, call: CallId) {
-        self.clients[index].engine.cancel(call, "as planned");
+        let now = self.time();
+        self.clients[index].engine.cancel(now, call, "as planned");
         self.settle_client(index);
     }
 

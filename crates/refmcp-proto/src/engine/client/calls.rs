@@ -115,15 +115,16 @@ impl ClientEngine {
     }
 
     /// Cancels a call; the server is notified.
-    pub fn cancel(&mut self, call: CallId, reason: &str) {
-        self.stop(call, reason, CallError::Cancelled);
+    pub fn cancel(&mut self, now: Timestamp, call: CallId, reason: &str) {
+        self.stop(now, call, reason, CallError::Cancelled);
     }
 
-    pub(super) fn stop(&mut self, call: CallId, reason: &str, error: CallError) {
+    pub(super) fn stop(&mut self, now: Timestamp, call: CallId, reason: &str, error: CallError) {
         let exchange = self.calls.get(&call).and_then(|call| call.exchange);
         if let Some(exchange) = exchange {
             self.send_cancel(exchange, reason);
         }
+        self.cancel_client_tasks_of(now, call);
         self.finish(call, Err(error));
     }
 

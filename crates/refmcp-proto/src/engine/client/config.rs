@@ -4,9 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use super::client_tasks::TaskIds;
 use crate::jsonrpc::Limits;
 use crate::model::{ClientCapabilities, Implementation, JsonObject, LogLevel, TaskMetadata};
-use crate::revision::{Lifecycle, Revision};
+use crate::revision::{Lifecycle, Revision, Rules, Tasks};
 
 /// Which revisions a client allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -105,6 +106,39 @@ pub struct ClientConfig {
     pub max_rounds: u32,
     /// Open requests of the server.
     pub max_server_requests: usize,
+    /// How requests of the server are run as tasks (2025-11-25), where the capabilities declare that; `None` declares nothing.
+    pub tasks: Option<ClientTaskConfig>,
+}
+
+/// How a client runs requests of the server as tasks (2025-11-25).
+#[derive(Debug, Clone)]
+pub struct ClientTaskConfig {
+    /// The source of their ids.
+    pub ids: TaskIds,
+    /// How many are kept for one server.
+    pub max_tasks: usize,
+    /// Bytes of these and of their outcomes.
+    pub max_bytes: usize,
+    /// How long a task is kept from its creation, where the server does not ask for another time.
+    pub ttl: Duration,
+    /// The longest time that is granted.
+    pub max_ttl: Duration,
+    /// How often the server is to ask for their states.
+    pub poll_interval: Duration,
+}
+
+impl ClientTaskConfig {
+    /// The usual limits, with ids of this source.
+    pub fn new(ids: TaskIds) -> Self {
+        Self {
+            ids,
+            max_tasks: 1024,
+            max_bytes: 16 << 20,
+            ttl: Duration::from_secs(15 * 60),
+            max_ttl: Duration::from_secs(3600),
+            poll_interval: Duration::from_secs(1),
+        }
+    }
 }
 
 impl ClientConfig {
@@ -120,7 +154,17 @@ impl ClientConfig {
             open_timeout: Duration::from_secs(60),
             max_rounds: 16,
             max_server_requests: 64,
+            tasks: None,
         }
+    }
+
+    /// What the client declares in a revision.
+    pub(super) fn declared_capabilities(&self, rules: &Rules) -> ClientCapabilities {
+        let mut declared = self.capabilities.clone();
+        if self.tasks.is_none() || rules.tasks != Tasks::Experimental {
+            declared.tasks = None;
+        }
+        declared
     }
 }
 

@@ -63,7 +63,7 @@ impl ClientEngine {
         }
         for (id, after) in late {
             let after_millis = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
-            self.stop(id, "no answer in time", CallError::TimedOut { after_millis });
+            self.stop(now, id, "no answer in time", CallError::TimedOut { after_millis });
         }
         for id in tasks {
             self.tick_task(now, id);

@@ -15,7 +15,7 @@ pub(super) fn fixed_meta(config: &ClientConfig, rules: &Rules) -> Vec<u8> {
     let mut members = JsonObject::new();
     if rules.lifecycle == Lifecycle::PerRequest {
         members.insert(keys::PROTOCOL_VERSION.to_owned(), rules.revision.as_str().into());
-        members.insert(keys::CLIENT_CAPABILITIES.to_owned(), value(&config.capabilities));
+        members.insert(keys::CLIENT_CAPABILITIES.to_owned(), value(&config.declared_capabilities(rules)));
         members.insert(keys::CLIENT_INFO.to_owned(), value(&config.info));
     }
     inside(&members)

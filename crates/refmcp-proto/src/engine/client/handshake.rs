@@ -110,7 +110,7 @@ impl ClientEngine {
         revision: Revision,
     ) -> (Vec<u8>, Option<&'static Rules>) {
         let mut params = InitializeParams::new(revision.as_str(), self.config.info.clone());
-        params.capabilities = self.config.capabilities.clone();
+        params.capabilities = self.config.declared_capabilities(revision.rules());
         downgrade::extensions(revision.rules(), &mut params.capabilities.extensions);
         let mut json = Vec::new();
         // Writing values of the model into memory does not fail.

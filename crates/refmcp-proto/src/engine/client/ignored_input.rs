@@ -192,7 +192,7 @@ impl ClientEngine {
             }
             _ => {
                 if let Some(call) = self.call_of(exchange) {
-                    self.stop(call, "the answer cannot be read", CallError::Protocol(what));
+                    self.stop(now, call, "the answer cannot be read", CallError::Protocol(what));
                 }
             }
         }

@@ -10,11 +10,13 @@
 //! | `deadlines` | how long calls may take |
 //! | `tasks` | calls that have become tasks |
 //! | `server_requests` | requests of the server to the host |
+//! | `client_tasks` | requests of the server that the client runs as tasks |
 //! | `notifications` | notifications of the server |
 //! | `ignored_input` | input of a pipe that is no message |
 //! | `encode_request` | requests as bytes |
 
 mod calls;
+mod client_tasks;
 mod config;
 mod deadlines;
 mod encode_request;
@@ -30,6 +32,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use calls::Call;
+use client_tasks::ClientTasks;
 use handshake::Phase;
 use ignored_input::IgnoredInput;
 use server_requests::PendingRequest;
@@ -46,9 +49,10 @@ use crate::rule;
 use crate::time::Timestamp;
 
 pub use super::ExchangeId;
+pub use client_tasks::TaskIds;
 pub use config::{
-    CallOptions, ClientConfig, InputHandling, TaskHandling, TransportKind, UnknownVersionPolicy,
-    VersionPolicy,
+    CallOptions, ClientConfig, ClientTaskConfig, InputHandling, TaskHandling, TransportKind,
+    UnknownVersionPolicy, VersionPolicy,
 };
 pub use io::{
     CallError, CallResult, ClientMessage, ClientMessageKind, ClientOutput, OpenError, ServerFacts,
@@ -76,6 +80,7 @@ pub struct ClientEngine {
     waiting: Vec<CallId>,
     server_requests: HashMap<ServerRequestId, PendingRequest, FastHash>,
     last_server_request: u64,
+    client_tasks: ClientTasks,
     /// No deadline is earlier than this.
     next_deadline: Option<Timestamp>,
     findings: Findings,
@@ -99,6 +104,7 @@ impl ClientEngine {
             waiting: Vec::new(),
             server_requests: HashMap::default(),
             last_server_request: 0,
+            client_tasks: ClientTasks::default(),
             next_deadline: None,
             findings: Findings::default(),
             ignored: IgnoredInput::default(),
@@ -139,6 +145,7 @@ impl ClientEngine {
         self.next_deadline = None;
         self.tick_ignored_input(now);
         self.tick_attempt(now);
+        self.expire_client_tasks(now);
         self.tick_calls(now);
     }
 

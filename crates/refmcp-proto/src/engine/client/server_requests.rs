@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::client_tasks::{TaskQuery, read_task};
 use super::config::TransportKind;
 use super::io::{ClientMessage, ClientMessageKind, ClientOutput, OpenError, ServerRequest, ServerRequestId};
 use super::{ClientEngine, exchange_of, handshake::Phase};
@@ -11,7 +12,7 @@ use crate::engine::{CallId, ExchangeId};
 use crate::finding::Finding;
 use crate::jsonrpc::encode::{self, ResponseId};
 use crate::jsonrpc::{Request, RequestId, RpcError, excerpt};
-use crate::model::{ElicitParams, InputRequest, JsonObject, RelatedTask, keys};
+use crate::model::{ElicitParams, InputRequest, JsonObject, RelatedTask, TaskMetadata, keys};
 use crate::revision::{ServerMethod, Tasks};
 use crate::rule;
 use crate::time::Timestamp;
@@ -28,6 +29,18 @@ pub(super) enum PendingRequest {
     Server(RequestId, Option<CallId>, Option<RelatedTask>),
     /// The task of a call requires input.
     Task(CallId),
+    /// A request of the server that is a task of the client, by its number.
+    ClientTask(u64),
+}
+
+/// A request of the server that can be answered.
+enum Answerable {
+    /// `ping`, which the engine answers.
+    Ping,
+    /// A request for the host, and the task that it is to be.
+    Input(Box<InputRequest>, Option<TaskMetadata>),
+    /// A request about tasks of the client, which the engine answers.
+    Task(TaskQuery),
 }
 
 impl ClientEngine {
@@ -43,6 +56,7 @@ impl ClientEngine {
                     self.restart_idle_timeout(now, call);
                 }
             }
+            Some(PendingRequest::ClientTask(task)) => self.finish_client_task(now, task, response),
             // It was cancelled meanwhile.
             None => {}
         }
@@ -65,15 +79,29 @@ impl ClientEngine {
             self.restart_idle_timeout(now, call);
         }
         let error = match self.check_server_request(request) {
-            Ok(None) => return self.send_response(&request.id, Ok(&Value::Object(JsonObject::new()))),
-            Ok(Some(input)) => {
+            Ok(Answerable::Ping) => {
+                return self.send_response(&request.id, Ok(&Value::Object(JsonObject::new())));
+            }
+            Ok(Answerable::Task(query)) => {
+                return match self.answer_task_query(now, query, request) {
+                    Ok(Some(result)) => self.send_response(&request.id, Ok(&result)),
+                    // It waits for the end of the task.
+                    Ok(None) => {}
+                    Err(error) => self.send_response(&request.id, Err(&error)),
+                };
+            }
+            Ok(Answerable::Input(input, Some(task))) => {
+                let created = self.create_client_task(now, call, related, (*input, &task));
+                return self.send_response(&request.id, created.as_ref());
+            }
+            Ok(Answerable::Input(input, None)) => {
                 let number = self.next_server_request();
                 self.server_requests
                     .insert(number, PendingRequest::Server(request.id.clone(), call, related));
                 return self.outputs.push_back(ClientOutput::Request(ServerRequest {
                     id: number,
                     call,
-                    request: input,
+                    request: *input,
                 }));
             }
             Err(error) => error,
@@ -81,28 +109,27 @@ impl ClientEngine {
         self.send_response(&request.id, Err(&error));
     }
 
-    /// The request for the host; none for `ping`, which the engine handles.
-    fn check_server_request(&mut self, request: &Request<'_>) -> Result<Option<InputRequest>, RpcError> {
+    /// What a request is, if it can be answered now.
+    fn check_server_request(&mut self, request: &Request<'_>) -> Result<Answerable, RpcError> {
         if self.is_stateless() {
             let what = format!("a request of the server: {}", excerpt(&request.method));
             self.report(&rule::RPC_15, what, "send it as an input request of a result");
             return Err(RpcError::invalid_request(NO_REQUESTS));
         }
         if request.method == ServerMethod::Ping.name() {
-            return Ok(None);
+            return Ok(Answerable::Ping);
+        }
+        if let Some(query) = self.task_query(&request.method) {
+            self.check_server_request_id(&request.id)?;
+            return Ok(Answerable::Task(query));
         }
         let read = InputRequest::read(&request.method, request.params.text);
-        let input = read.ok_or_else(|| RpcError::method_not_found(&request.method))?.map_err(|why| {
+        let mut input = read.ok_or_else(|| RpcError::method_not_found(&request.method))?.map_err(|why| {
             self.report(&rule::RPC_01, why.clone(), "send the params of this request");
             RpcError::invalid_params(why)
         })?;
-        let open =
-            |pending: &PendingRequest| matches!(pending, PendingRequest::Server(id, ..) if *id == request.id);
-        if self.server_requests.values().any(open) {
-            let what = format!("a request with the id {} of another", excerpt(&request.id.to_string()));
-            self.report(&rule::RPC_03, what, "use each id once");
-            return Err(RpcError::invalid_request("a request with this id is being answered"));
-        }
+        self.check_server_request_id(&request.id)?;
+        let task = input.take_task();
         if !self.supports(&input) {
             let what = format!("its request {}, which this client did not offer to answer", request.method);
             self.outputs.push_back(ClientOutput::Ignored(what.clone()));
@@ -114,7 +141,48 @@ impl ClientEngine {
         if self.server_requests.len() >= self.config.max_server_requests {
             return Err(RpcError::internal("too many questions are open"));
         }
-        Ok(Some(input))
+        let task = match task {
+            Some(task) if self.runs_as_task(&input) => Some(read_task(&task).inspect_err(|error| {
+                self.report(&rule::RPC_01, error.message.clone(), "send params.task as an object");
+            })?),
+            Some(_) => {
+                let what = format!("task in {}, which this client does not run as a task", request.method);
+                let expected = "leave task out of requests that capabilities.tasks.requests does not list";
+                self.report_if_ruled(Finding::new(&rule::TSK_02, what, expected));
+                None
+            }
+            None => None,
+        };
+        Ok(Answerable::Input(Box::new(input), task))
+    }
+
+    /// What a method asks of the tasks of the client, if it has any.
+    fn task_query(&self, method: &str) -> Option<TaskQuery> {
+        let query = match ServerMethod::known(method)? {
+            ServerMethod::GetTask => TaskQuery::Get,
+            ServerMethod::GetTaskResult => TaskQuery::Result,
+            ServerMethod::CancelTask => TaskQuery::Cancel,
+            ServerMethod::ListTasks => TaskQuery::List,
+            _ => return None,
+        };
+        let able = &self.config.capabilities;
+        let is_declared = match query {
+            TaskQuery::Get | TaskQuery::Result => true,
+            TaskQuery::Cancel => able.cancels_tasks(),
+            TaskQuery::List => able.lists_tasks(),
+        };
+        Some(query).filter(|_| self.serves_tasks() && is_declared)
+    }
+
+    /// Refuses a request whose id is that of another, which has no response yet.
+    fn check_server_request_id(&mut self, id: &RequestId) -> Result<(), RpcError> {
+        let open = |pending: &PendingRequest| matches!(pending, PendingRequest::Server(of, ..) if of == id);
+        if !self.server_requests.values().any(open) && !self.client_tasks.waits(id) {
+            return Ok(());
+        }
+        let what = format!("a request with the id {} of another", excerpt(&id.to_string()));
+        self.report(&rule::RPC_03, what, "use each id once");
+        Err(RpcError::invalid_request("a request with this id is being answered"))
     }
 
     /// The task that a request belongs to (2025-11-25).
@@ -152,13 +220,16 @@ impl ClientEngine {
             self.server_requests.remove(&number);
             self.outputs.push_back(ClientOutput::RequestCancelled(number));
         }
-        found.is_some()
+        // The result of a task may no longer be wanted; the task goes on.
+        found.is_some() || self.client_tasks.stop_waiting(id)
     }
 
     pub(super) fn cancel_requests_of(&mut self, call: CallId) {
         let of_call = |pending: &PendingRequest| match pending {
             PendingRequest::Input(of) | PendingRequest::Task(of) => *of == call,
             PendingRequest::Server(_, of, _) => *of == Some(call),
+            // A task is independent of what it was created in.
+            PendingRequest::ClientTask(_) => false,
         };
         let gone: Vec<ServerRequestId> =
             self.server_requests.iter().filter(|(_, pending)| of_call(pending)).map(|(id, _)| *id).collect();
@@ -168,7 +239,9 @@ impl ClientEngine {
         }
     }
 
+    /// Ends what the server has asked for, tasks among it: the session is over.
     pub(super) fn cancel_all_requests(&mut self) {
+        self.client_tasks.clear();
         for (number, _) in self.server_requests.drain() {
             self.outputs.push_back(ClientOutput::RequestCancelled(number));
         }
@@ -189,7 +262,7 @@ impl ClientEngine {
         ServerRequestId(self.last_server_request)
     }
 
-    fn send_response(&mut self, id: &RequestId, response: Result<&Value, &RpcError>) {
+    pub(super) fn send_response(&mut self, id: &RequestId, response: Result<&Value, &RpcError>) {
         let rules = match &self.phase {
             Phase::Open(server) => Some(server.rules()),
             _ => None,
@@ -212,8 +285,8 @@ impl ClientEngine {
     }
 }
 
-/// A response that says which task it belongs to, as the request did.
-fn with_related_task(mut response: Value, related: Option<RelatedTask>) -> Value {
+/// A response that says which task it belongs to, if it belongs to one.
+pub(super) fn with_related_task(mut response: Value, related: Option<RelatedTask>) -> Value {
     if let (Some(related), Value::Object(members)) = (related, &mut response) {
         let meta = members.entry("_meta").or_insert_with(|| Value::Object(JsonObject::new()));
         if let Value::Object(meta) = meta {

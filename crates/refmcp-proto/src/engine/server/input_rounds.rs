@@ -11,12 +11,14 @@ use serde_json::Value;
 
 use super::ServerEngine;
 use super::calls::input_closed_error;
+use super::client_tasks::{ClientTask, TaskRequests, keep_task_wish};
 use super::detached::ParkedCall;
 use crate::engine::report::ReportFindings;
 use crate::engine::{
     CallFailure, CallId, EngineConfig, InputOutcome, KeyedInputRequest, MessageKind, MessageTarget, Output,
     ReplayState, SharedOutput, WaitingCall,
 };
+use crate::finding::Finding;
 use crate::jsonrpc::{RequestId, Response, RpcError, encode, excerpt};
 use crate::model::{CancelledParams, InputRequest, InputRequiredResult};
 use crate::peer::Peer;
@@ -34,6 +36,7 @@ pub(super) struct ServerRequests {
     next: i64,
     /// Made with the first request: most clients are never asked.
     open: Option<Box<OpenRequests>>,
+    pub(super) tasks: TaskRequests,
 }
 
 #[derive(Debug, Default)]
@@ -47,6 +50,21 @@ pub(super) struct OpenRequest {
     /// The call that waits for the response, and its key there; a request of the session has none.
     pub(super) waiting: Option<(CallId, String)>,
     pub(super) until: Timestamp,
+    /// The task of the client that it is to be.
+    pub(super) task: Option<ClientTask>,
+    /// When something is to be done for it, as the table by deadlines has it.
+    due: Timestamp,
+}
+
+impl OpenRequest {
+    pub(super) fn new(
+        waiting: Option<(CallId, String)>,
+        until: Timestamp,
+        request: Option<&InputRequest>,
+    ) -> Self {
+        let task = request.filter(|request| request.asks_for_task()).map(|_| ClientTask::Requested);
+        Self { waiting, until, task, due: until }
+    }
 }
 
 /// Bits of the count in an id.
@@ -68,8 +86,13 @@ impl ServerRequests {
 
     /// An id for a request to the client.
     pub(super) fn new_id(&mut self) -> RequestId {
+        self.new_number().1
+    }
+
+    /// The same as a number, too.
+    pub(super) fn new_number(&mut self) -> (i64, RequestId) {
         self.next += 1;
-        RequestId::Integer(self.next)
+        (self.next, RequestId::Integer(self.next))
     }
 
     /// The next so many ids.
@@ -81,6 +104,27 @@ impl ServerRequests {
         self.first().map(|(until, _)| until)
     }
 
+    /// The open request of this number.
+    pub(super) fn get_mut(&mut self, number: i64) -> Option<&mut OpenRequest> {
+        self.open.as_mut()?.by_number.get_mut(&number)
+    }
+
+    /// The number of an open request.
+    pub(super) fn find(&self, is_it: impl Fn(&OpenRequest) -> bool) -> Option<i64> {
+        let mut open = self.open.iter().flat_map(|open| &open.by_number);
+        open.find(|(_, open)| is_it(open)).map(|(number, _)| *number)
+    }
+
+    /// Sees to it that a request is looked at when something is to be done for its task.
+    pub(super) fn reschedule(&mut self, number: i64) {
+        let Some(open) = self.open.as_mut() else { return };
+        let Some(request) = open.by_number.get_mut(&number) else { return };
+        let due = request.task.as_ref().map_or(request.until, |task| task.due(request.until));
+        open.by_deadline.remove(&(request.due, number));
+        open.by_deadline.insert((due, number));
+        request.due = due;
+    }
+
     /// The request that is due first, and when.
     fn first(&self) -> Option<(Timestamp, i64)> {
         self.open.as_ref()?.by_deadline.first().copied()
@@ -89,15 +133,15 @@ impl ServerRequests {
     pub(super) fn open(&mut self, input: OpenRequest) -> RequestId {
         let id = self.new_id();
         let open = self.open.get_or_insert_default();
-        open.by_deadline.insert((input.until, self.next));
+        open.by_deadline.insert((input.due, self.next));
         open.by_number.insert(self.next, input);
         id
     }
 
-    fn close(&mut self, number: i64) -> Option<OpenRequest> {
+    pub(super) fn close(&mut self, number: i64) -> Option<OpenRequest> {
         let open = self.open.as_mut()?;
         let input = open.by_number.remove(&number)?;
-        open.by_deadline.remove(&(input.until, number));
+        open.by_deadline.remove(&(input.due, number));
         Some(input)
     }
 
@@ -158,7 +202,10 @@ impl ServerEngine {
         let Some(call) = self.calls.get_mut(number) else { return };
         call.open_requests = requests.len();
         // A batch is answered as a whole, and what is forwarded is under way at another server: both stay here.
-        call.is_parked = self.config.shares_sessions() && !self.config.forwards && call.batch.is_none();
+        // So do the tasks of a client: what is known of them is this engine's.
+        let has_task = requests.iter().any(|(_, request)| request.asks_for_task());
+        call.is_parked =
+            self.config.shares_sessions() && !self.config.forwards && call.batch.is_none() && !has_task;
         let to = MessageTarget::Exchange(call.exchange);
         let within = self.config.timeouts.client_response;
         if self.config.shares_sessions() {
@@ -173,8 +220,8 @@ impl ServerEngine {
             self.share(SharedOutput::Expect { ids, within, call: Some(call) });
         }
         for (key, mut request) in requests {
-            let id =
-                self.server_requests.open(OpenRequest { waiting: Some((number, key)), until: now + within });
+            let open = OpenRequest::new(Some((number, key)), now + within, Some(&request));
+            let id = self.server_requests.open(open);
             downgrade::set_elicitation_id(&mut request, &id);
             self.send(to, MessageKind::Request, |json| {
                 encode::request(json, &id, request.method(), &request.params())
@@ -200,7 +247,7 @@ impl ServerEngine {
     }
 
     /// Takes a response of the client.
-    pub(super) fn response(&mut self, response: &Response<'_>) {
+    pub(super) fn response(&mut self, now: Timestamp, response: &Response<'_>) {
         let Some(id) = &response.id else {
             let expected = "send the id of the request that it answers";
             return self.report(&rule::RPC_05, "an error without an id", expected);
@@ -215,23 +262,47 @@ impl ServerEngine {
         if self.config.shares_sessions() {
             self.share(SharedOutput::Response { id: id.clone(), outcome });
         } else {
-            self.deliver(id, outcome);
+            self.deliver(now, id, outcome);
         }
     }
 
     /// Takes the response to a request of this engine, wherever it arrived.
-    pub fn deliver(&mut self, id: &RequestId, outcome: InputOutcome) {
+    pub fn deliver(&mut self, now: Timestamp, id: &RequestId, outcome: InputOutcome) {
         if self.keepalive.take_response(id) {
             return;
         }
         match *id {
             RequestId::Integer(number) if self.server_requests.has_made(number) => {
-                // Otherwise it is late, or the second one: messages cross, which breaks no rule.
-                if let Some(input) = self.server_requests.close(number) {
-                    self.responded(number, input, outcome);
-                }
+                self.delivered(now, number, outcome);
             }
             _ => self.report_unknown_response(id),
+        }
+    }
+
+    fn delivered(&mut self, now: Timestamp, number: i64, outcome: InputOutcome) {
+        if self.follow_up_answered(now, number, &outcome) || self.given_up_answered(number, &outcome) {
+            return;
+        }
+        // Otherwise it is late, or the second one: messages cross, which breaks no rule.
+        let Some(open) = self.server_requests.get_mut(number) else { return };
+        match open.task {
+            Some(ClientTask::Requested) => self.task_answered(now, number, outcome),
+            Some(ClientTask::Created(_)) => {}
+            None => {
+                if let Some(open) = self.server_requests.close(number) {
+                    self.report_unwanted_task(&outcome);
+                    self.responded(number, open, outcome);
+                }
+            }
+        }
+    }
+
+    /// Reports a task in place of a result that was to be none.
+    fn report_unwanted_task(&mut self, outcome: &InputOutcome) {
+        let InputOutcome::Response(answer) = outcome else { return };
+        if answer.get("task").is_some_and(Value::is_object) {
+            let what = "a task for a request that asked for none";
+            self.report_if_ruled(Finding::new(&rule::TSK_01, what, "answer with the result of the request"));
         }
     }
 
@@ -252,7 +323,7 @@ impl ServerEngine {
     }
 
     /// Hands the response to what waits for it.
-    fn responded(&mut self, number: i64, request: OpenRequest, outcome: InputOutcome) {
+    pub(super) fn responded(&mut self, number: i64, request: OpenRequest, outcome: InputOutcome) {
         match request.waiting {
             Some((call, key)) => self.record(call, key, outcome),
             None => {
@@ -312,9 +383,12 @@ impl ServerEngine {
             if until > now {
                 break;
             }
+            if self.server_requests.get_mut(number).is_some_and(|open| open.until > now) {
+                self.tick_client_task(now, number);
+                continue;
+            }
             let Some(input) = self.server_requests.close(number) else { continue };
-            let call = input.waiting.as_ref().map(|(call, _)| *call);
-            self.send_cancelled(number, call, "no answer in time");
+            self.give_up(number, &input, "no answer in time");
             self.responded(number, input, InputOutcome::TimedOut);
         }
     }
@@ -322,23 +396,33 @@ impl ServerEngine {
     /// Cancels the requests to the client that belong to a call.
     pub(super) fn cancel_server_requests(&mut self, call: CallId, why: &'static str) {
         for number in self.server_requests.of(call) {
-            self.server_requests.close(number);
-            self.send_cancelled(number, Some(call), why);
+            if let Some(open) = self.server_requests.close(number) {
+                self.give_up(number, &open, why);
+            }
         }
+    }
+
+    /// Tells the client that a request is no longer needed.
+    fn give_up(&mut self, number: i64, open: &OpenRequest, why: &'static str) {
+        if open.task.is_some() {
+            return self.cancel_task(number, open);
+        }
+        let call = open.waiting.as_ref().map(|(call, _)| *call);
+        self.send_cancelled(number, call, why);
     }
 
     /// Expects no more responses to the requests of a call.
     pub(super) fn drop_server_requests(&mut self, call: CallId) {
         for number in self.server_requests.of(call) {
-            self.server_requests.close(number);
+            if let Some(open) = self.server_requests.close(number) {
+                self.drop_follow_ups(&open);
+            }
         }
     }
 
-    fn send_cancelled(&mut self, number: i64, call: Option<CallId>, why: &'static str) {
+    pub(super) fn send_cancelled(&mut self, number: i64, call: Option<CallId>, why: &'static str) {
         self.share(SharedOutput::Withdraw(RequestId::Integer(number)));
-        let to = call
-            .and_then(|call| self.calls.get(call))
-            .map_or(MessageTarget::Session, |call| MessageTarget::Exchange(call.exchange));
+        let to = self.target(call);
         let params = CancelledParams::new(RequestId::Integer(number)).reason(why);
         self.send(to, MessageKind::Notification, |json| {
             encode::notification(json, NotificationMethod::Cancelled.name(), Some(&params))
@@ -372,6 +456,7 @@ pub(super) fn check_requests(
         peer.check_support(&request)?;
         let mut request = downgrade::input_request(peer.rules(), request)?;
         downgrade::remove_context(&peer.capabilities, &mut request);
+        keep_task_wish(peer, &mut request);
         Ok((key, request))
     });
     downgraded.collect()

@@ -12,6 +12,7 @@
 //! | `batches` | responses to requests that came as one array |
 //! | `detached` | calls that outlive their exchange, as data |
 //! | `input_rounds` | input requests to the client, and running a handler again |
+//! | `client_tasks` | requests to the client that it runs as tasks |
 //! | `session_requests` | requests to the client that belong to no call |
 //! | `request_state` | what a client carries between two rounds |
 //! | `subscriptions` | notifications of changes |
@@ -21,6 +22,7 @@
 mod batches;
 mod call_notifications;
 mod calls;
+mod client_tasks;
 mod detached;
 mod facts;
 mod handshake;
@@ -214,7 +216,7 @@ impl ServerEngine {
                 self.request(now, &to, request);
             }
             Message::Notification(notification) => self.notification(now, notification),
-            Message::Response(response) => self.response(response),
+            Message::Response(response) => self.response(now, response),
         }
         self.stateless_message = outer;
     }

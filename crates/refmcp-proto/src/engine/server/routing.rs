@@ -259,6 +259,7 @@ impl ServerEngine {
             Some(NotificationMethod::RootsListChanged) if self.is_ready() => {
                 self.outputs.push_back(Output::RootsChanged);
             }
+            Some(NotificationMethod::TaskStatus) => self.task_notified(now, notification),
             None if notification.method == "$/cancelRequest" && self.config.policy.foreign_cancel => {
                 self.lsp_cancel_request(notification);
             }
@@ -301,7 +302,7 @@ impl ServerEngine {
                     }
                 }
                 Ok(Message::Notification(notification)) => self.notification(now, notification),
-                Ok(Message::Response(response)) => self.response(response),
+                Ok(Message::Response(response)) => self.response(now, response),
                 Err(error) => {
                     self.stateless_message = false;
                     self.record_finding(message_checks::malformed(error));

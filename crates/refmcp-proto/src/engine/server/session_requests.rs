@@ -2,6 +2,7 @@
 
 use super::ServerEngine;
 use super::calls::input_closed_error;
+use super::client_tasks::keep_task_wish;
 use super::input_rounds::OpenRequest;
 use crate::engine::{CallFailure, MessageKind, MessageTarget, SessionRequest, SharedOutput};
 use crate::jsonrpc::{RequestId, RpcError, encode};
@@ -41,11 +42,12 @@ impl ServerEngine {
                 peer.check_support(&request)?;
                 let mut request = downgrade::input_request(peer.rules(), request)?;
                 downgrade::remove_context(&peer.capabilities, &mut request);
+                keep_task_wish(&peer, &mut request);
                 Some(request)
             }
         };
         let within = self.config.timeouts.client_response;
-        let id = self.server_requests.open(OpenRequest { waiting: None, until: now + within });
+        let id = self.server_requests.open(OpenRequest::new(None, now + within, input.as_ref()));
         self.share(SharedOutput::Expect { ids: vec![id.clone()], within, call: None });
         self.send(MessageTarget::Session, MessageKind::Request, |json| match input {
             None => encode::request(json, &id, ServerMethod::Ping.name(), &JsonObject::new()),

@@ -8,8 +8,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::model::{CreateMessageParams, ElicitFormParams, ElicitParams, ElicitUrlParams, Extra, ResultType};
+use crate::model::{
+    CreateMessageParams, ElicitFormParams, ElicitParams, ElicitUrlParams, Extra, ResultType, TaskMetadata,
+};
 use crate::revision::ServerMethod;
+
+/// The member of the parameters that asks for a task (2025-11-25). Elsewhere it is unknown, so reading ignores its shape.
+const TASK: &str = "task";
 
 /// What a server needs, each under a name of its choice.
 pub type InputRequests = BTreeMap<String, InputRequest>;
@@ -50,7 +55,44 @@ impl InputRequest {
             ServerMethod::Elicit => Some(parse(method, params).map(Self::Elicit)),
             ServerMethod::CreateMessage => Some(parse(method, params).map(Self::Sample)),
             ServerMethod::ListRoots => Some(Ok(Self::Roots)),
-            ServerMethod::Ping => None,
+            ServerMethod::Ping
+            | ServerMethod::GetTask
+            | ServerMethod::GetTaskResult
+            | ServerMethod::CancelTask
+            | ServerMethod::ListTasks => None,
+        }
+    }
+
+    /// Asks the client to run it as a task (2025-11-25). Roots are never a task.
+    pub fn set_task(&mut self, task: &TaskMetadata) {
+        let members = task.ttl.map(|ttl| ("ttl".to_owned(), Value::from(ttl)));
+        let members = members.into_iter().chain(task.extra.clone());
+        if let Some(extra) = self.extra_mut() {
+            extra.insert(TASK.to_owned(), Value::Object(members.collect()));
+        }
+    }
+
+    /// Whether the client is asked to run it as a task.
+    pub fn asks_for_task(&self) -> bool {
+        match self {
+            Self::Elicit(ElicitParams::Form(params)) => params.extra.contains_key(TASK),
+            Self::Elicit(ElicitParams::Url(params)) => params.extra.contains_key(TASK),
+            Self::Sample(params) => params.extra.contains_key(TASK),
+            Self::Roots => false,
+        }
+    }
+
+    /// Takes out the member that asks for a task, unread.
+    pub fn take_task(&mut self) -> Option<Value> {
+        self.extra_mut()?.remove(TASK)
+    }
+
+    fn extra_mut(&mut self) -> Option<&mut Extra> {
+        match self {
+            Self::Elicit(ElicitParams::Form(params)) => Some(&mut params.extra),
+            Self::Elicit(ElicitParams::Url(params)) => Some(&mut params.extra),
+            Self::Sample(params) => Some(&mut params.extra),
+            Self::Roots => None,
         }
     }
 
@@ -163,6 +205,23 @@ mod tests {
         assert!(read(json!({"method": "tools/call"})).unwrap_err().contains("`method`"));
         let error = read(json!({"method": "elicitation/create"})).unwrap_err();
         assert!(error.contains("`params`"), "{error}");
+    }
+
+    #[test]
+    fn a_task_is_asked_for_by_a_member_of_the_parameters() {
+        let json = json!({
+            "method": "sampling/createMessage",
+            "params": { "messages": [], "maxTokens": 1, "task": { "ttl": 5 } }
+        });
+        let mut request: InputRequest = serde_json::from_value(json.clone()).unwrap();
+        assert!(request.asks_for_task());
+        assert_eq!(request.take_task(), Some(json!({ "ttl": 5 })));
+        assert!(!request.asks_for_task());
+        request.set_task(&TaskMetadata { ttl: Some(5), ..TaskMetadata::default() });
+        assert_eq!(serde_json::to_value(&request).unwrap(), json);
+        let mut roots = InputRequest::Roots;
+        roots.set_task(&TaskMetadata::default());
+        assert!(!roots.asks_for_task());
     }
 
     #[test]

@@ -40,7 +40,7 @@ fn cancelling_a_call_notifies_the_server_by_its_revision() {
     ] {
         let call = rig.call("tools/call", "{}", CallOptions::default());
         rig.seen();
-        rig.engine.cancel(CallId(call), "enough");
+        rig.engine.cancel(rig.now, CallId(call), "enough");
         let seen = rig.seen();
         let message =
             seen.iter().any(|seen| matches!(seen, Seen::Sent(it) if it["params"]["reason"] == "enough"));

@@ -237,7 +237,7 @@ fn a_task_of_2025_11_25_is_asked_for_and_its_result_waited_for() {
 fn cancelling_a_call_cancels_its_task() {
     for mut rig in [Rig::experimental(), Rig::extension()] {
         let call = rig.task(json!({}));
-        rig.engine.cancel(CallId(call), "enough");
+        rig.engine.cancel(rig.now, CallId(call), "enough");
         let seen = rig.seen();
         assert_eq!(sent(&seen)["method"], "tasks/cancel");
         assert_eq!(seen[1..], [Seen::Done(call, Err("cancelled".to_owned()))]);
@@ -251,7 +251,7 @@ fn a_task_that_is_followed_again_is_left_alone() {
     let follower = rig.engine.follow_task(rig.now, "t", None, CallOptions::default());
     let poll = sent(&rig.seen())["id"].as_u64().unwrap();
     assert_eq!(rig.answer(poll, of(WORKING, json!({}))), [Seen::Task(follower.0, WORKING.to_owned())]);
-    rig.engine.cancel(follower, "enough");
+    rig.engine.cancel(rig.now, follower, "enough");
     assert_eq!(rig.seen(), [Seen::Done(follower.0, Err("cancelled".to_owned()))]);
 
     let follower = rig.engine.follow_task(rig.now, "t", None, CallOptions::default());
