@@ -21,6 +21,7 @@ mod observer;
 mod ops_listener;
 mod policy;
 mod prometheus_format;
+mod replica_client_tasks;
 mod replica_faults;
 mod replica_tasks;
 mod replicas;

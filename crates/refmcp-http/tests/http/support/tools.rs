@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use refmcp_server::model::{LogLevel, ResourceContents};
 use refmcp_server::transport::observer::Observer;
-use refmcp_server::{Call, CallError, NoArguments, Resource, Server, ServerBuilder, Tool};
+use refmcp_server::{Call, CallError, NoArguments, Resource, Server, ServerBuilder, ServerRequest, Tool};
 use refmcp_testkit::audit::{Role, TestAudit};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -110,6 +110,10 @@ pub(crate) fn server_with(configure: impl FnOnce(ServerBuilder) -> ServerBuilder
         let sure = call.confirm("sure", "Sure?")?;
         Ok(format!("sure: {sure}"))
     });
+    let ask_by_task = Tool::new("ask_by_task", "Asks by a task", |call: Call, _: NoArguments| async move {
+        let sure = call.request("sure", ServerRequest::confirm("Sure?").as_task(None))?;
+        Ok(format!("sure: {sure}"))
+    });
     let whisper =
         Tool::new("whisper", "Says a secret in every way", |call: Call, Whisper { secret }| async move {
             call.log(LogLevel::Error, "whisper", secret.clone()).await;
@@ -167,6 +171,7 @@ pub(crate) fn server_with(configure: impl FnOnce(ServerBuilder) -> ServerBuilder
         .tool(steps)
         .tool(slow)
         .tool(ask)
+        .tool(ask_by_task)
         .tool(whisper)
         .tool(near)
         .tool(leave)
