@@ -8,6 +8,8 @@ use refmcp_proto::model::{
     BooleanSchema, CreateMessageParams, CreateMessageResult, ElicitAction, ElicitFormParams, ElicitParams,
     ElicitResult, ElicitUrlParams, FormSchema, InputRequest, JsonObject, ListRootsResult, Root, TaskMetadata,
 };
+use refmcp_proto::peer::Peer;
+use refmcp_proto::revision::Tasks;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -57,6 +59,16 @@ impl<A> ServerRequest<A> {
         let ttl = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
         self.request.set_task(&TaskMetadata { ttl, ..TaskMetadata::default() });
         self
+    }
+
+    /// Whether this client runs it as a task.
+    pub fn can_be_task(&self, peer: &Peer) -> bool {
+        peer.rules().tasks == Tasks::Experimental && peer.capabilities.runs_as_task(&self.request)
+    }
+
+    /// The method on the wire.
+    pub fn method(&self) -> &'static str {
+        self.request.method()
     }
 
     /// Reads and checks the client's result.

@@ -209,6 +209,10 @@ impl Feature {
                 ServerMethod::CreateMessage => Self::Sampling,
                 ServerMethod::ListRoots => Self::Roots,
                 ServerMethod::Ping => Self::Ping,
+                ServerMethod::GetTask
+                | ServerMethod::GetTaskResult
+                | ServerMethod::CancelTask
+                | ServerMethod::ListTasks => Self::Tasks,
                 _ => return None,
             }),
         }

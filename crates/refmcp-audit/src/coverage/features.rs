@@ -40,7 +40,7 @@ pub(super) const NOT_AUDITED: &[NotAudited] = &[
     (&["ELIC-15"], "it says what an answer means, and forbids nothing"),
     (&["TASK-01"], "TSK-01 and TSK-02 say it in detail, and are judged"),
     (&["TASK-02"], "TSK-03 and TSK-04 say it in detail, and are judged"),
-    (&["TASK-03"], "TSK-07 says it in detail"),
+    (&["TASK-03"], "TSK-07 says it in detail, and is judged"),
     (&["TASK-04"], "TSK-09, TSK-10, TSK-11 and TSK-13 say it in detail, and are judged"),
     (&["TASK-05"], "TSK-12 says it in detail, and is judged"),
     (&["TASK-06"], "TSK-17, TSK-18 and TSK-19 say it in detail, and are judged"),
@@ -67,7 +67,7 @@ pub(super) const NOT_AUDITED: &[NotAudited] = &[
     (&["XTASK-15"], "TSK-58 says it in detail"),
     (&["XTASK-16"], "TSK-61 says it in detail, and is judged"),
     (&["XTASK-17"], "TSK-62 says it in detail, and is judged"),
-    (&["TSK-05", "TSK-06", "TSK-07", "TSK-24", "TSK-37"], "only a receiver that is asked wrongly shows it"),
+    (&["TSK-05", "TSK-06", "TSK-37"], "only a receiver that is asked wrongly shows it"),
     (&["TSK-52"], "only a receiver that is asked wrongly shows it; no probe does that yet"),
     (
         &["TSK-08", "TSK-53", "SKL-25", "SKL-27", "SKL-61", "APP-07"],

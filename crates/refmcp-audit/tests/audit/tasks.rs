@@ -246,6 +246,257 @@ fn creation_examples() -> Vec<Example> {
     ]
 }
 
+/// A session whose client runs elicitation and sampling as tasks.
+fn able_client() -> Script {
+    let declared = json!({
+        "elicitation": {}, "sampling": {},
+        "tasks": {
+            "list": {}, "cancel": {}, "requests": {"elicitation": {"create": {}}, "sampling": {"createMessage": {}}}
+        },
+    });
+    Script::session("stdio", "2025-11-25", declared, json!({"tools": {}}))
+}
+
+fn form(task: bool) -> Value {
+    let mut form = json!({"message": "?", "requestedSchema": {"type": "object", "properties": {}}});
+    if task {
+        form["task"] = json!({});
+    }
+    form
+}
+
+/// An elicitation becomes a task of the client.
+fn client_created() -> Script {
+    client_created_as(task("t", "working"))
+}
+
+fn client_created_as(task: Value) -> Script {
+    able_client()
+        .server_asks(100, "elicitation/create", form(true))
+        .client_answers(100, json!({"task": task}))
+}
+
+impl Script {
+    /// tasks/get of the server after a while.
+    fn server_gets(self, id: u64, status: &str) -> Self {
+        self.after(2000)
+            .server_asks(id, "tasks/get", json!({"taskId": "t"}))
+            .client_answers(id, task("t", status))
+    }
+
+    /// tasks/result of the server.
+    fn client_ends(self, id: u64, mut result: Value) -> Self {
+        result["_meta"] = json!({ RELATED: {"taskId": "t"} });
+        self.server_asks(id, "tasks/result", json!({"taskId": "t"})).client_answers(id, result)
+    }
+
+    fn server_cancels(self, id: u64) -> Self {
+        self.server_asks(id, "tasks/cancel", json!({"taskId": "t"}))
+    }
+
+    fn client_refuses(self, id: u64, code: i64) -> Self {
+        let error = json!({"code": code, "message": "refused"});
+        self.client(json!({"jsonrpc": "2.0", "id": id, "error": error}))
+    }
+}
+
+/// Tasks that the client runs, and the server asks for.
+fn client_task_examples() -> Vec<Example> {
+    let accepted = || json!({"action": "accept", "content": {}});
+    let ended = || client_created().server_gets(101, "completed");
+    let cancelled =
+        |status: &str| client_created().server_cancels(101).client_answers(101, task("t", status));
+    let listed = |tasks: Value| {
+        client_created()
+            .server_gets(101, "working")
+            .after(2000)
+            .server_asks(102, "tasks/list", json!({}))
+            .client_answers(102, json!({"tasks": tasks}))
+            .server_gets(103, "working")
+    };
+    let paged = |next: Value| {
+        able_client()
+            .server_asks(100, "tasks/list", json!({}))
+            .client_answers(100, json!({"tasks": [], "nextCursor": next}))
+    };
+    let sampled = |result: Value| {
+        let params = json!({"messages": [], "maxTokens": 1, "task": {}});
+        able_client()
+            .server_asks(100, "sampling/createMessage", params)
+            .client_answers(100, json!({"task": task("t", "working")}))
+            .server_gets(101, "completed")
+            .client_ends(102, result)
+    };
+    let message = json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": "x"}, "stopReason": "endTurn"});
+    let undeclared = |answer: Value| {
+        Script::session("stdio", "2025-11-25", json!({"elicitation": {}}), json!({}))
+            .server_asks(100, "elicitation/create", form(true))
+            .provoked_by(&rule::TSK_02, Role::Server)
+            .client_answers(100, answer)
+    };
+    let waiting = || client_created().server_gets(101, "input_required");
+    let related = |id: &str| json!({ RELATED: {"taskId": id} });
+    let confused = |told: &str| {
+        client_created()
+            .after(2000)
+            .server_asks(101, "tasks/get", json!({"taskId": "t", "_meta": related("u")}))
+            .provoked_by(&rule::TSK_23, Role::Server)
+            .client_answers(101, task(told, "working"))
+    };
+    let hurried = client_created()
+        .server_gets(101, "working")
+        .server_asks(102, "tasks/get", json!({"taskId": "t"}))
+        .client_answers(102, task("t", "working"));
+    vec![
+        client(
+            &rule::TSK_01,
+            client_created(),
+            vec![
+                able_client()
+                    .server_asks(100, "elicitation/create", form(false))
+                    .client_answers(100, json!({"action": "accept", "task": task("t", "working")})),
+            ],
+        ),
+        client(
+            &rule::TSK_07,
+            undeclared(accepted()),
+            vec![undeclared(json!({"task": task("t", "working")}))],
+        ),
+        client(
+            &rule::TSK_09,
+            client_created(),
+            vec![
+                able_client()
+                    .server_asks(100, "elicitation/create", form(true))
+                    .client_answers(100, json!({"action": "decline"})),
+            ],
+        ),
+        client(
+            &rule::TSK_10,
+            client_created(),
+            vec![
+                client_created()
+                    .server_asks(101, "elicitation/create", form(true))
+                    .client_answers(101, json!({"task": task("t", "working")})),
+            ],
+        ),
+        client(&rule::TSK_11, client_created(), vec![client_created_as(task("t", "completed"))]),
+        client(
+            &rule::TSK_12,
+            ended().server_gets(102, "completed"),
+            vec![ended().server_gets(102, "working"), client_created().server_gets(101, "paused")],
+        ),
+        client(
+            &rule::TSK_13,
+            client_created(),
+            vec![client_created_as(without(task("t", "working"), "ttl"))],
+        ),
+        server(
+            &rule::TSK_15,
+            client_created().server_gets(101, "working").server_gets(102, "working"),
+            vec![hurried],
+        ),
+        client(
+            &rule::TSK_17,
+            client_created().client_ends(101, accepted()).server_gets(102, "completed"),
+            vec![client_created().client_ends(101, accepted()).server_gets(102, "working")],
+        ),
+        client(
+            &rule::TSK_18,
+            ended().client_ends(102, accepted()).client_ends(103, accepted()),
+            vec![
+                ended().client_ends(102, accepted()).client_ends(103, json!({"action": "decline"})),
+                ended().client_ends(102, json!({"task": {}})),
+                sampled(json!({"role": "assistant"})),
+            ],
+        ),
+        client(&rule::TSK_18, sampled(message), vec![]),
+        client(
+            &rule::TSK_19,
+            ended().client_ends(102, accepted()),
+            vec![
+                ended()
+                    .server_asks(102, "tasks/result", json!({"taskId": "t"}))
+                    .client_answers(102, accepted()),
+            ],
+        ),
+        server(
+            &rule::TSK_20,
+            waiting().client_ends(102, accepted()),
+            vec![
+                waiting()
+                    .server_gets(102, "input_required")
+                    .server_gets(103, "input_required")
+                    .server_gets(104, "input_required"),
+            ],
+        ),
+        server(
+            &rule::TSK_23,
+            client_created().server_gets(101, "working"),
+            vec![client_created().server_asks(
+                101,
+                "tasks/get",
+                json!({"taskId": "t", "_meta": related("t")}),
+            )],
+        ),
+        client(
+            &rule::TSK_23,
+            client_created().client_notifies("notifications/tasks/status", task("t", "working")),
+            vec![client_created().client_notifies("notifications/tasks/status", {
+                let mut task = task("t", "working");
+                task["_meta"] = related("t");
+                task
+            })],
+        ),
+        client(&rule::TSK_24, confused("t"), vec![confused("u")]),
+        client(
+            &rule::TSK_27,
+            ended().server_cancels(102).client_refuses(102, -32602),
+            vec![
+                ended().server_cancels(102).client_refuses(102, -32603),
+                ended().server_cancels(102).client_answers(102, task("t", "cancelled")),
+            ],
+        ),
+        client(
+            &rule::TSK_28,
+            cancelled("cancelled").server_gets(102, "cancelled"),
+            vec![cancelled("working"), cancelled("cancelled").server_gets(102, "completed")],
+        ),
+        client(&rule::TSK_31, listed(json!([task("t", "working")])), vec![paged(json!(7))]),
+        client(&rule::TSK_32, listed(json!([task("t", "working")])), vec![listed(json!([]))]),
+        client(
+            &rule::TSK_38,
+            client_created().server_gets(101, "failed"),
+            vec![
+                client_created()
+                    .server_asks(101, "tasks/get", json!({"taskId": "t"}))
+                    .client_answers(101, without(task("t", "failed"), "statusMessage")),
+            ],
+        ),
+        server(
+            &rule::LIFE_08,
+            client_created().server_cancels(101),
+            vec![
+                Script::session("stdio", "2025-11-25", json!({"elicitation": {}}), json!({})).server_asks(
+                    100,
+                    "tasks/get",
+                    json!({"taskId": "t"}),
+                ),
+                Script::session("stdio", "2025-11-25", json!({"tasks": {}}), json!({})).server_asks(
+                    100,
+                    "tasks/list",
+                    json!({}),
+                ),
+            ],
+        ),
+        server(
+            &rule::CANC_03,
+            client_created().server_cancels(101),
+            vec![client_created().notifies("notifications/cancelled", json!({"requestId": 100}))],
+        ),
+    ]
+}
+
 fn life_examples() -> Vec<Example> {
     let ended = || created().gets(3, "completed");
     let cancelled = |status: &str| created().cancels(3).answers(3, task("t", status));
@@ -326,7 +577,10 @@ fn life_examples() -> Vec<Example> {
 }
 
 pub(crate) fn examples() -> Vec<Example> {
-    [requestor_examples(), creation_examples(), life_examples()].into_iter().flatten().collect()
+    [requestor_examples(), creation_examples(), life_examples(), client_task_examples()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 #[test]

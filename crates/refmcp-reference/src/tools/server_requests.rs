@@ -1,9 +1,11 @@
 //! Tools with server requests: elicitation, sampling, roots.
 
+use std::time::Duration;
+
 use refmcp_server::model::{
-    CreateMessageParams, JsonObject, ModelHint, ModelPreferences, Root, SamplingMessage,
+    CreateMessageParams, ElicitUrlParams, JsonObject, ModelHint, ModelPreferences, Root, SamplingMessage,
 };
-use refmcp_server::{Call, CallError, ElicitOutcome, Json, NoArguments, Tool};
+use refmcp_server::{Call, CallError, ElicitOutcome, Json, NoArguments, ServerRequest, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,6 +15,8 @@ use crate::models;
 
 /// What the model may answer at the most.
 const MAX_TOKENS: u64 = 500;
+/// How long a client is to keep its task.
+const TASK_TTL: Duration = Duration::from_secs(600);
 /// Where `ask_user` sends people: a page that exists for such purposes.
 const PAGE: &str = "https://example.com/refmcp/consent";
 
@@ -34,6 +38,9 @@ struct AskUser {
     /// What the user is asked
     #[serde(default)]
     form: Form,
+    /// Whether the client is to run the request as a task, which it has to declare (2025-11-25)
+    #[serde(default)]
+    task: bool,
 }
 
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
@@ -72,14 +79,14 @@ enum Action {
     Cancel,
 }
 
-async fn ask_user(call: Call, AskUser { form }: AskUser) -> Result<(String, Json<Reacted>), CallError> {
+async fn ask_user(call: Call, AskUser { form, task }: AskUser) -> Result<(String, Json<Reacted>), CallError> {
     let form = match form {
         Form::All => forms::all(call.peer()),
         Form::Choice => forms::choice(),
         Form::Confirm => forms::confirm(),
-        Form::Url => return visit(&call),
+        Form::Url => return visit(&call, task),
     };
-    Ok(match call.request("form", form)? {
+    Ok(match call.request("form", request(&call, form, task)?)? {
         ElicitOutcome::Accepted(values) => {
             let text = format!("The user accepted and answered {}", Value::Object(values.clone()));
             (text, Json(Reacted { action: Action::Accept, values: Some(values), url: None }))
@@ -89,8 +96,9 @@ async fn ask_user(call: Call, AskUser { form }: AskUser) -> Result<(String, Json
     })
 }
 
-fn visit(call: &Call) -> Result<(String, Json<Reacted>), CallError> {
-    Ok(match call.elicit_url("visit", "Please give your consent on our page.", PAGE)? {
+fn visit(call: &Call, task: bool) -> Result<(String, Json<Reacted>), CallError> {
+    let page = ElicitUrlParams::new("Please give your consent on our page.", PAGE);
+    Ok(match call.request("visit", request(call, page, task)?)? {
         ElicitOutcome::Accepted(()) => {
             let text = format!("The user agreed to visit {PAGE}");
             (text, Json(Reacted { action: Action::Accept, values: None, url: Some(PAGE) }))
@@ -98,6 +106,27 @@ fn visit(call: &Call) -> Result<(String, Json<Reacted>), CallError> {
         ElicitOutcome::Declined => not_accepted(Action::Decline, "The user declined to visit the page"),
         ElicitOutcome::Cancelled => not_accepted(Action::Cancel, "The user put the request away"),
     })
+}
+
+/// A request, by a task of the client where that is wanted.
+fn request<A>(
+    call: &Call,
+    request: impl Into<ServerRequest<A>>,
+    task: bool,
+) -> Result<ServerRequest<A>, CallError> {
+    let request = request.into();
+    if !task {
+        return Ok(request);
+    }
+    if !request.can_be_task(call.peer()) {
+        let what = format!(
+            "the client does not run {} as a task: it has to declare that in capabilities.tasks.requests, in a session of \
+             2025-11-25; or call the tool without task",
+            request.method()
+        );
+        return Err(CallError::new(what));
+    }
+    Ok(request.as_task(Some(TASK_TTL)))
 }
 
 fn not_accepted(action: Action, text: &str) -> (String, Json<Reacted>) {
@@ -110,14 +139,17 @@ struct AskModel {
     /// What the model is asked
     #[schemars(length(min = 1, max = 10_000))]
     prompt: String,
+    /// Whether the client is to run the request as a task, which it has to declare (2025-11-25)
+    #[serde(default)]
+    task: bool,
 }
 
-async fn ask_model(call: Call, AskModel { prompt }: AskModel) -> Result<String, CallError> {
+async fn ask_model(call: Call, AskModel { prompt, task }: AskModel) -> Result<String, CallError> {
     let hint = ModelHint { name: Some(models::active(&call)?.to_owned()), ..ModelHint::default() };
     let preferences = ModelPreferences { hints: Some(vec![hint]), ..ModelPreferences::default() };
-    let request = CreateMessageParams::new(vec![SamplingMessage::user(prompt)], MAX_TOKENS)
+    let params = CreateMessageParams::new(vec![SamplingMessage::user(prompt)], MAX_TOKENS)
         .model_preferences(preferences);
-    let answer = call.request("model", request)?;
+    let answer = call.request("model", request(&call, params, task)?)?;
     let said: Vec<&str> =
         answer.content.as_slice().iter().map(|block| block.as_text().unwrap_or(block.kind())).collect();
     Ok(format!("{} answered: {}", answer.model, said.join("\n")))

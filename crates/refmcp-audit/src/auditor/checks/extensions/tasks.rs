@@ -21,6 +21,7 @@ pub(in crate::auditor::checks) static RULES: &[&Rule] = &[
     &rule::TSK_02,
     &rule::TSK_03,
     &rule::TSK_04,
+    &rule::TSK_07,
     &rule::TSK_09,
     &rule::TSK_10,
     &rule::TSK_11,
@@ -34,6 +35,7 @@ pub(in crate::auditor::checks) static RULES: &[&Rule] = &[
     &rule::TSK_21,
     &rule::TSK_22,
     &rule::TSK_23,
+    &rule::TSK_24,
     &rule::TSK_25,
     &rule::TSK_27,
     &rule::TSK_28,
@@ -250,6 +252,11 @@ impl Tasks {
         let declared =
             request_type(&request.method).and_then(|names| context.state.facts(message.from).declares(names));
         let wanted = request.params.get("task").is_some();
+        if wanted && declared == Some(false) {
+            let what = "a task of a request type that is not listed in tasks.requests";
+            let expected = "ignore task there, and answer with the result";
+            context.require(&rule::TSK_07, task.is_none(), what, expected);
+        }
         match task {
             Some(_) if !wanted => {
                 let what = "a request without task becomes a task";
@@ -298,6 +305,7 @@ impl Tasks {
 
     fn got(&mut self, message: &Message<'_>, request: &Request, result: &Value, context: &mut Context<'_>) {
         judge_unrelated(result, context);
+        judge_target(request, result, context);
         judge_shape(result, NAMES, context);
         judge_failure(result, context);
         let stream = context.state.stream(message.stream).filter(|_| context.state.has_streams());
@@ -343,11 +351,15 @@ impl Tasks {
         }
         let outcome = fingerprint(&plain);
         let is_tool = task.method.as_deref() == Some("tools/call");
+        let is_result = match task.method.as_deref() {
+            Some("tools/call") => plain.get("content").is_some_and(Value::is_array),
+            Some("sampling/createMessage") => plain.get("model").is_some() && plain.get("content").is_some(),
+            Some("elicitation/create") => plain.get("action").is_some(),
+            _ => true,
+        };
         let violation = match task.outcome {
             Some((before, _)) if before != outcome => Some("tasks/result returns something else than before"),
-            _ if is_tool && !plain.get("content").is_some_and(Value::is_array) => {
-                Some("tasks/result does not return what tools/call returns")
-            }
+            _ if !is_result => Some("tasks/result does not return what the request of its task returns"),
             _ => None,
         };
         let expected = "return exactly what the request would have returned";
@@ -449,6 +461,16 @@ fn judge_unrelated(value: &Value, context: &mut Context<'_>) {
     let is_named = value.get("_meta").is_some_and(|meta| meta.get(RELATED).is_some());
     let what = "related-task on a message that names its task already";
     context.require(&rule::TSK_23, !is_named, what, "leave related-task out here");
+}
+
+/// Judges a response to a request that names one task by its parameters, and another in `_meta`.
+fn judge_target(request: &Request, result: &Value, context: &mut Context<'_>) {
+    let id = text(&request.params, "taskId");
+    if related(&request.params).is_some_and(|other| Some(other) != id) {
+        let what = "a response that tells of another task than params.taskId names";
+        let expected = "tell of the task in params.taskId, whatever _meta says";
+        context.require(&rule::TSK_24, text(result, "taskId") == id, what, expected);
+    }
 }
 
 /// A request on the stream of tasks/result is caused by that task.

@@ -1,6 +1,6 @@
 //! Rules about what a party may send at all: methods of the revision, capabilities that were declared.
 
-use refmcp_proto::revision::{Method, NotificationMethod, Revision, Rules, ServerMethod, Tasks};
+use refmcp_proto::revision::{Method, NotificationMethod, Revision, Rules, ServerMethod};
 use refmcp_proto::rule::{self, Rule};
 use serde_json::Value;
 
@@ -89,8 +89,7 @@ fn server_request(method: &str, message: &Message<'_>, rules: &Rules, state: &St
         return None;
     }
     let Some(known) = ServerMethod::known(method) else {
-        let is_task = rules.tasks == Tasks::Experimental && method.starts_with("tasks/");
-        return Method::known(method).filter(|_| !is_task).and_then(|_| of_other_side(method));
+        return Method::known(method).and_then(|_| of_other_side(method));
     };
     if !known.exists_in(rules) {
         return unknown(method);
@@ -99,6 +98,9 @@ fn server_request(method: &str, message: &Message<'_>, rules: &Rules, state: &St
         ServerMethod::Elicit => Some("/elicitation"),
         ServerMethod::CreateMessage => Some("/sampling"),
         ServerMethod::ListRoots => Some("/roots"),
+        ServerMethod::GetTask | ServerMethod::GetTaskResult => Some("/tasks"),
+        ServerMethod::CancelTask => Some("/tasks/cancel"),
+        ServerMethod::ListTasks => Some("/tasks/list"),
         _ => None,
     };
     Some(
