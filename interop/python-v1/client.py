@@ -9,10 +9,13 @@ import anyio
 import mcp.client.websocket
 import websockets.asyncio.client
 from mcp import ClientSession, McpError, StdioServerParameters, types
+from mcp.client.experimental.task_handlers import ExperimentalTaskHandlers
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
+from mcp.shared.experimental.tasks.helpers import RELATED_TASK_METADATA_KEY, cancel_task
+from mcp.shared.experimental.tasks.in_memory_task_store import InMemoryTaskStore
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 from mcp.shared.version import SUPPORTED_PROTOCOL_VERSIONS
@@ -72,6 +75,44 @@ def propose(revision):
     types.LATEST_PROTOCOL_VERSION = revision
 
 
+def task_handlers(group, on_sampling, on_elicitation):
+    """Runs what a server asks for as tasks. The store is the SDK's; what it is asked is ours."""
+    store = InMemoryTaskStore()
+
+    def by_task(answer):
+        async def create(context, params, task_metadata):
+            task = await store.create_task(task_metadata)
+
+            async def work():
+                await store.store_result(task.taskId, await answer(context, params))
+                await store.update_task(task.taskId, status="completed")
+
+            group.start_soon(work)
+            return types.CreateTaskResult(task=task)
+
+        return create
+
+    async def get(context, params):
+        task = await store.get_task(params.taskId)
+        return types.GetTaskResult(**task.model_dump())
+
+    async def result(context, params):
+        outcome = wire(await store.get_result(params.taskId))
+        outcome["_meta"] = {RELATED_TASK_METADATA_KEY: {"taskId": params.taskId}}
+        return types.GetTaskPayloadResult(**outcome)
+
+    async def cancel(context, params):
+        return await cancel_task(store, params.taskId)
+
+    return ExperimentalTaskHandlers(
+        get_task=get,
+        get_task_result=result,
+        cancel_task=cancel,
+        augmented_sampling=by_task(on_sampling),
+        augmented_elicitation=by_task(on_elicitation),
+    )
+
+
 @asynccontextmanager
 async def connect(*, revision, place, received, notified, sampling, elicitation, roots):
     async def on_sampling(context, params):
@@ -89,7 +130,8 @@ async def connect(*, revision, place, received, notified, sampling, elicitation,
             notified(wire(message))
 
     propose(revision)
-    async with tapped(open_transport(place), received) as (read, write):
+    runs_tasks = revision == "2025-11-25"
+    async with tapped(open_transport(place), received) as (read, write), anyio.create_task_group() as group:
         session = ClientSession(
             read,
             write,
@@ -98,14 +140,16 @@ async def connect(*, revision, place, received, notified, sampling, elicitation,
             list_roots_callback=on_roots,
             message_handler=on_message,
             client_info=INFO,
+            experimental_task_handlers=task_handlers(group, on_sampling, on_elicitation) if runs_tasks else None,
         )
         async with session:
-            yield Session(session, await session.initialize())
+            yield Session(session, await session.initialize(), runs_tasks)
 
 
 class Session:
-    def __init__(self, session, initialized):
+    def __init__(self, session, initialized, runs_tasks):
         self.session = session
+        self.runs_tasks = runs_tasks
         self.revision = initialized.protocolVersion
         self.server_info = wire(initialized.serverInfo)
         self.capabilities = wire(initialized.capabilities)

@@ -790,6 +790,27 @@ async def roots(scenario):
     return "no roots/list_changed in this revision" if scenario.modern else "followed roots/list_changed"
 
 
+@feature("client_tasks")
+async def client_tasks(scenario):
+    if not getattr(scenario.session, "runs_tasks", False):
+        why = "the SDK runs no tasks for a server" if scenario.revision == "2025-11-25" else "no tasks of clients in this revision"
+        result = await scenario.call("ask_model", {"prompt": "nothing", "task": True})
+        assert result.get("isError"), f"{why}, yet ask_model gave {brief(result)}"
+        same(scenario.server_requests(), [], f"{why}, yet the server asked")
+        raise Unsupported(f"{why}: {text_of(result)}")
+    scenario.sampling = lambda params: "the task answers 4712"
+    scenario.elicitation = lambda params: {"action": "accept", "content": {"confirm": True}}
+    for name, args, said in [
+        ("ask_model", {"prompt": "by a task"}, "the task answers 4712"),
+        ("ask_user", {"form": "confirm"}, "accepted"),
+    ]:
+        scenario.traffic.clear()
+        has(await scenario.ok(name, {**args, "task": True}), said)
+        requests = scenario.server_requests()
+        assert requests and requests[0]["params"].get("task"), f"{name} asked for no task: {brief(requests)}"
+        has_all([request["method"] for request in requests], ["tasks/get", "tasks/result"])
+
+
 @feature("concurrent_calls")
 async def concurrent_calls(scenario):
     results = {}

@@ -5,6 +5,7 @@ import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
+import { InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks/stores/in-memory.js';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import {
     CreateMessageRequestSchema,
@@ -67,8 +68,17 @@ class RevisionClient extends Client {
     }
 }
 
+/** Runs work for a request as a task where the server asks for one. */
+const byTask = work => async ({ params }, { taskStore, taskRequestedTtl }) => {
+    if (!params.task) return work(params);
+    const task = await taskStore.createTask({ ttl: taskRequestedTtl, pollInterval: 100 });
+    setTimeout(async () => taskStore.storeTaskResult(task.taskId, 'completed', await work(params)), 400);
+    return { task };
+};
+
 function newClient(revision, capabilities) {
-    const client = new RevisionClient(INFO, { capabilities });
+    const taskStore = capabilities.tasks && new InMemoryTaskStore();
+    const client = new RevisionClient(INFO, { capabilities, taskStore });
     client.revision = revision;
     return client;
 }
@@ -77,11 +87,16 @@ async function connect({ revision, place, received, notified, failed, sampling, 
     const capabilities = { sampling: {}, roots: { listChanged: true } };
     if (revision === '2025-06-18') capabilities.elicitation = {};
     if (revision >= '2025-11-25') Object.assign(capabilities, { elicitation: { form: {}, url: {} }, sampling: { tools: {} } });
+    const runsTasks = revision === '2025-11-25';
+    if (runsTasks) {
+        const requests = { sampling: { createMessage: {} }, elicitation: { create: {} } };
+        capabilities.tasks = { list: {}, cancel: {}, requests };
+    }
     const client = newClient(revision, capabilities);
     client.onerror = failed;
-    client.setRequestHandler(CreateMessageRequestSchema, async ({ params }) => sampling(params));
+    client.setRequestHandler(CreateMessageRequestSchema, byTask(async params => sampling(params)));
     client.setRequestHandler(ListRootsRequestSchema, async () => ({ roots: roots() }));
-    if (capabilities.elicitation) client.setRequestHandler(ElicitRequestSchema, async ({ params }) => elicitation(params));
+    if (capabilities.elicitation) client.setRequestHandler(ElicitRequestSchema, byTask(async params => elicitation(params)));
     for (const schema of NOTIFICATIONS) client.setNotificationHandler(schema, ({ method, params }) => notified(method, params));
 
     const transport = openTransport(place);
@@ -97,6 +112,7 @@ async function connect({ revision, place, received, notified, failed, sampling, 
     const listPage = (kind, cursor) => client[LISTERS[kind]](cursor === undefined ? undefined : { cursor });
     return {
         revision: negotiated,
+        runsTasks,
         serverInfo: client.getServerVersion(),
         capabilities: client.getServerCapabilities(),
         listPage,

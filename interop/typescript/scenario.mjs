@@ -693,6 +693,28 @@ const FEATURES = {
         return scenario.modern ? 'no roots/list_changed in this revision' : 'followed roots/list_changed';
     },
 
+    async client_tasks(scenario) {
+        if (!scenario.session.runsTasks) {
+            const why = scenario.revision === '2025-11-25' ? 'the SDK runs no tasks for a server' : 'no tasks of clients in this revision';
+            const result = await scenario.call('ask_model', { prompt: 'nothing', task: true });
+            assert.equal(result.isError, true, `${why}, yet ask_model gave ${brief(result)}`);
+            assert.deepEqual(scenario.serverRequests(), [], `${why}, yet the server asked`);
+            throw new Unsupported(`${why}: ${textOf(result)}`);
+        }
+        scenario.answers.sampling = () => ({ role: 'assistant', model: 'scenario-model', content: { type: 'text', text: 'the task answers 4712' } });
+        scenario.answers.elicitation = () => ({ action: 'accept', content: { confirm: true } });
+        for (const [name, args, said] of [
+            ['ask_model', { prompt: 'by a task' }, 'the task answers 4712'],
+            ['ask_user', { form: 'confirm' }, 'accepted']
+        ]) {
+            scenario.traffic.length = 0;
+            has(await scenario.ok(name, { ...args, task: true }), said);
+            const requests = scenario.serverRequests();
+            assert(requests[0]?.params.task, `${name} asked for no task: ${brief(requests)}`);
+            hasAll(requests.map(request => request.method), ['tasks/get', 'tasks/result']);
+        }
+    },
+
     async concurrent_calls(scenario) {
         const begin = Date.now();
         const delays = Array.from({ length: 50 }, (_, index) => 200 + index);

@@ -98,6 +98,7 @@ pub const FEATURES: &[&str] = &[
     "elicitation_decline",
     "elicitation_url",
     "roots",
+    "client_tasks",
     "concurrent_calls",
     "ping",
     "discover",
@@ -198,6 +199,7 @@ impl Scenario {
             "elicitation_decline" => self.elicitation_decline().await,
             "elicitation_url" => self.elicitation_url().await,
             "roots" => self.roots().await,
+            "client_tasks" => self.client_tasks().await,
             "concurrent_calls" => self.concurrent_calls().await,
             "ping" => self.ping().await,
             "discover" => self.discover().await,
@@ -669,6 +671,20 @@ impl Scenario {
         );
         has(&result.to_string(), "the scenario answers 4711")?;
         Ok(String::new())
+    }
+
+    /// The SDK's client handlers answer with results alone, so the server must refuse to ask by a task.
+    async fn client_tasks(&mut self) -> Detail {
+        self.desk.clear();
+        let why = if self.since("2025-11-25") && !self.since("2026-07-28") {
+            "the SDK runs no tasks for a server"
+        } else {
+            "no tasks of clients in this revision"
+        };
+        let result = self.call("ask_model", json!({"prompt": "nothing", "task": true})).await?;
+        ensure!(result["isError"] == true, "{why}, yet ask_model gave {result}");
+        ensure!(self.desk.question().is_err(), "{why}, yet the server asked");
+        Err(Unsupported(format!("{why}: {}", text_of(&result))).into())
     }
 
     /// Calls `ask_user`. Where the revision has no such question the server must not ask, and the tool must say so.

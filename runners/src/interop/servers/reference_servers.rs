@@ -166,6 +166,22 @@ fn everything_with(logging: Step) -> Vec<Feature> {
             ],
         )
         .since(TASKS),
+        // Tools that are there for clients alone that run tasks.
+        Feature::new(
+            "tasks_of_clients",
+            [
+                Step::json(
+                    &["call", "trigger-sampling-request-async", "prompt=hi", "--sampler", "printf 42"],
+                    &[Says("[COMPLETED]"), Says("Task created: "), Says(r#"\"text\": \"42\""#)],
+                ),
+                Step::json(
+                    &["call", "trigger-elicitation-request-async"],
+                    &[Says("[DECLINED]"), Says("Task created: ")],
+                ),
+            ],
+        )
+        .since(TASKS)
+        .until(MODERN),
         Feature::new("ping", [Step::json(&["raw", "ping"], &[Is("{}")])]).until(MODERN),
     ]
 }
@@ -210,6 +226,18 @@ fn ours(watch: Step) -> Vec<Feature> {
             ],
         )
         .since(ASKING),
+        Feature::new(
+            "tasks_of_clients",
+            [
+                Step::json(
+                    &["call", "ask_model", "prompt=hi", "task=true", "--sampler", "printf 42"],
+                    &[Says("answered: 42")],
+                ),
+                Step::json(&["call", "ask_user", "form=confirm", "task=true"], &[Says("The user accepted")]),
+            ],
+        )
+        .since(TASKS)
+        .until(MODERN),
         Feature::new(
             "info",
             [Step::json(
