@@ -107,3 +107,26 @@ fn tools_say_whether_they_run_as_tasks() {
     let list = user.with_stdio(&["task", "list", "--protocol-version", "2026-07-28"]);
     assert!(list.code == 1 && list.err.contains("tasks are known by their ids alone"), "{list:?}");
 }
+
+#[test]
+fn what_a_server_asks_is_run_as_a_task_where_it_wants_that() {
+    let (user, server) = (User::new(), Server::start(&[]));
+    let target = format!("http://{}/mcp", server.address);
+    let run = |words: &[&str], version: &str| {
+        user.run(&[words, &["--protocol-version", version, "--yes"]].concat())
+    };
+    let asked = run(&["call", &target, "ask_user", "form=confirm", "task=true"], "2025-11-25");
+    assert_eq!(asked.code, 0, "{asked:?}");
+    assert!(asked.out.starts_with("The user accepted"), "{asked:?}");
+    let words = ["call", &target, "ask_model", "prompt=Hi", "task=true", "--sampler", "echo 42"];
+    let sampled = run(&words, "2025-11-25");
+    assert_eq!((sampled.code, sampled.out.as_str()), (0, "echo answered: 42\n"), "{sampled:?}");
+    for version in ["2025-06-18", "2026-07-28"] {
+        let refused = run(&words, version);
+        assert_eq!(refused.code, 5, "{version}: {refused:?}");
+        assert!(
+            refused.out.contains("does not run sampling/createMessage as a task"),
+            "{version}: {refused:?}"
+        );
+    }
+}

@@ -192,3 +192,40 @@ fn a_bar_is_out_of_the_way_while_something_is_asked() {
     fs::write(&pipe, "end").unwrap();
     terminal.expect("worked");
 }
+
+/// A server that asks by a task of the client, once a line is written to a pipe, and cancels it with the next.
+const CANCELLER: &str = r#"
+read -r hello
+id=$(printf '%s' "$hello" | sed 's/.*"id":\([^,}]*\).*/\1/')
+printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{},' "$id"
+printf '"serverInfo":{"name":"canceller","version":"1"}}}\n'
+read -r initialized
+cat "$1" > /dev/null
+printf '{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"Who is there?","task":{},'
+printf '"requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}}\n'
+read -r created
+task=$(printf '%s' "$created" | sed 's/.*"taskId":"\([^"]*\)".*/\1/')
+cat "$1" > /dev/null
+printf '{"jsonrpc":"2.0","id":"c","method":"tasks/cancel","params":{"taskId":"%s"}}\n' "$task"
+read -r answer
+cat "$1" > /dev/null
+printf 'heard %s\n' "$answer" >&2
+cat > /dev/null
+"#;
+
+#[test]
+fn a_task_that_is_cancelled_takes_its_question_away() {
+    let folder = tempdir().unwrap();
+    let (mut terminal, pipe) = shell_with_script(folder.path(), &[], CANCELLER);
+    terminal.expect("server> ");
+    fs::write(&pipe, "ask").unwrap();
+    terminal.expect("A server asks something: press Enter");
+    terminal.enter("");
+    terminal.expect("Answer?");
+    fs::write(&pipe, "cancel").unwrap();
+    terminal.expect("The server no longer asks.");
+    fs::write(&pipe, "tell").unwrap();
+    terminal.expect("\"status\":\"cancelled\"");
+    terminal.enter("servers");
+    terminal.expect("connected");
+}

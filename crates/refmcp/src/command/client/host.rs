@@ -19,7 +19,7 @@ use crate::arguments::{ArgumentInput, ValueSource, parse_arguments};
 use crate::ui::ask::{ask_missing, ask_to_visit, fill_form};
 use crate::ui::browser::open_url;
 use crate::ui::progress::Bars;
-use crate::ui::terminal::{AskError, Terminal};
+use crate::ui::terminal::{AskError, Terminal, Wanted};
 use crate::ui::text::one_line;
 
 /// The person in front of the terminal, if there is one.
@@ -65,13 +65,17 @@ impl Person {
         self.terminal.is_some()
     }
 
-    /// Asks, on a thread that may wait; one question at a time. `None` without a terminal.
+    /// Asks, on a thread that may wait; one question at a time. `None` without a terminal. The question is taken off the terminal
+    /// when this is dropped.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&mut Terminal) -> Result<T, AskError> + Send + 'static,
     ) -> Option<Result<T, AskError>> {
         let person = self.clone();
-        let asked = tokio::task::spawn_blocking(move || person.ask_now(question));
+        let (wanted, _withdraw) = Wanted::until_dropped();
+        let asked = tokio::task::spawn_blocking(move || {
+            person.ask_now(|terminal| terminal.ask_while(wanted, question))
+        });
         // A question that panics was not answered.
         asked.await.unwrap_or(Some(Err(AskError::Ended)))
     }

@@ -6,6 +6,10 @@ mod raw_mode;
 pub(crate) mod scripted;
 
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(unix)]
+use std::time::Duration;
 
 use rustyline::error::ReadlineError;
 use rustyline::{Behavior, Config, DefaultEditor};
@@ -24,14 +28,46 @@ const COLUMNS: usize = 80;
 
 /// A terminal at which questions are asked.
 pub(crate) struct Terminal {
-    input: Box<dyn BufRead + Send>,
+    input: BufReader<Box<dyn Read + Send>>,
     output: Box<dyn Write + Send>,
     /// The terminal itself, where single keys can be read; without it, only whole lines.
     fd: Option<TerminalFd>,
     /// Whether whole lines are read key by key as well.
     by_keys: bool,
     paint: Paint,
+    /// Whether the question is still wanted that is asked now.
+    wanted: Wanted,
 }
+
+/// Whether a question is still wanted; those that nothing withdraws always are.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wanted(Option<Arc<AtomicBool>>);
+
+/// Withdraws a question when it is dropped: it is taken off the terminal, unless its answer is being typed.
+#[derive(Debug)]
+pub(crate) struct WithdrawOnDrop(Arc<AtomicBool>);
+
+impl Wanted {
+    /// A question that is wanted as long as what comes with it is kept.
+    pub(crate) fn until_dropped() -> (Self, WithdrawOnDrop) {
+        let withdrawn = Arc::<AtomicBool>::default();
+        (Self(Some(withdrawn.clone())), WithdrawOnDrop(withdrawn))
+    }
+
+    fn is_withdrawn(&self) -> bool {
+        self.0.as_ref().is_some_and(|withdrawn| withdrawn.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for WithdrawOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// How often it is looked whether a question is still wanted.
+#[cfg(unix)]
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +75,9 @@ pub(crate) enum AskError {
     /// The input has ended, or the question was given up.
     #[error("the question was not answered")]
     Ended,
+    /// What asked no longer does.
+    #[error("the question was withdrawn")]
+    Withdrawn,
     /// The terminal cannot be read or written.
     #[error("cannot use the terminal: {0}")]
     Terminal(#[from] io::Error),
@@ -54,19 +93,70 @@ impl Terminal {
         }
         let paint = Paint::for_stream(&stderr, no_color);
         Self::own(paint).or_else(|| {
-            io::stdin()
-                .is_terminal()
-                .then(|| Self { fd: None, ..Self::new(BufReader::new(io::stdin()), stderr, paint) })
+            io::stdin().is_terminal().then(|| Self { fd: None, ..Self::new(io::stdin(), stderr, paint) })
         })
     }
 
     /// Reads lines from here and writes questions there.
     pub(crate) fn new(
-        input: impl BufRead + Send + 'static,
+        input: impl Read + Send + 'static,
         output: impl Write + Send + 'static,
         paint: Paint,
     ) -> Self {
-        Self { input: Box::new(input), output: Box::new(output), fd: None, by_keys: false, paint }
+        let (input, output) = (BufReader::new(Box::new(input) as Box<dyn Read + Send>), Box::new(output));
+        Self { input, output, fd: None, by_keys: false, paint, wanted: Wanted::default() }
+    }
+
+    /// Asks while that is wanted.
+    pub(crate) fn ask_while<T>(
+        &mut self,
+        wanted: Wanted,
+        question: impl FnOnce(&mut Self) -> Result<T, AskError>,
+    ) -> Result<T, AskError> {
+        if wanted.is_withdrawn() {
+            return Err(AskError::Withdrawn);
+        }
+        self.wanted = wanted;
+        let answer = question(self);
+        self.wanted = Wanted::default();
+        answer
+    }
+
+    /// Waits until something is typed, as long as it is wanted. Where the terminal cannot be watched, reading it waits.
+    fn until_typed(&mut self) -> Result<(), AskError> {
+        if self.wanted.0.is_none() {
+            return Ok(());
+        }
+        loop {
+            if self.wanted.is_withdrawn() {
+                self.write_line("")?;
+                self.say_faint("(The server no longer asks.)")?;
+                return Err(AskError::Withdrawn);
+            }
+            if !self.input.buffer().is_empty() || self.is_typed()? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether something is typed within a moment, or that cannot be told.
+    #[cfg(unix)]
+    fn is_typed(&self) -> io::Result<bool> {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+        let Some(fd) = &self.fd else { return Ok(true) };
+        let mut fds = [PollFd::new(fd, PollFlags::IN)];
+        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(LOOK_EVERY.subsec_nanos()) };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(ready) => Ok(ready > 0),
+            Err(rustix::io::Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn is_typed(&self) -> io::Result<bool> {
+        Ok(true)
     }
 
     /// Reads lines key by key where that can be done, so that ctrl-c gives up a question and not the process.
@@ -84,7 +174,7 @@ impl Terminal {
     /// A terminal that is open for reading and writing.
     #[cfg(unix)]
     fn at(terminal: std::fs::File, paint: Paint) -> io::Result<Self> {
-        let input = BufReader::new(terminal.try_clone()?);
+        let input = terminal.try_clone()?;
         let fd = Some(terminal.try_clone()?.into());
         Ok(Self { fd, ..Self::new(input, terminal, paint) })
     }
@@ -135,6 +225,7 @@ impl Terminal {
             return Ok(self.edit_line(label, "")?.trim().to_owned());
         }
         let _held = self.show_label(label)?;
+        self.until_typed()?;
         let mut bytes = Vec::new();
         let limit = MAX_LINE as u64 + 1;
         (&mut self.input).take(limit).read_until(b'\n', &mut bytes)?;
@@ -241,6 +332,14 @@ impl Terminal {
             self.say_faint(text)?;
             let typed = self.line(&format!("{label} (empty keeps it)"))?;
             return Ok(if typed.is_empty() { text.to_owned() } else { typed });
+        }
+        if self.wanted.0.is_some() && text.is_empty() {
+            // The editor waits for the first key and for nothing else.
+            let _raw = self.raw_mode()?;
+            let held = self.show_label(label)?;
+            self.until_typed()?;
+            drop(held);
+            self.output.write_all(b"\r\x1b[K")?;
         }
         let unusable = |error: ReadlineError| AskError::Terminal(io::Error::other(error));
         let config = Config::builder().behavior(Behavior::PreferTerm).build();

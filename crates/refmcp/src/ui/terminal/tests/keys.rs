@@ -75,3 +75,35 @@ fn ctrl_c_gives_up_on_the_question_and_sets_the_terminal_back() {
     assert!(matches!(asking.join().unwrap(), Err(AskError::Ended)));
     assert!(hands.is_set_back());
 }
+
+#[test]
+fn a_withdrawn_question_is_taken_off_the_terminal() {
+    for by_keys in [false, true] {
+        let (mut terminal, mut hands) = terminal();
+        terminal.by_keys = by_keys;
+        let (wanted, withdraw) = Wanted::until_dropped();
+        let asking = thread::spawn(move || {
+            let first = terminal.ask_while(wanted.clone(), |terminal| terminal.line("Name"));
+            let second = terminal.ask_while(wanted, |terminal| terminal.line("Age"));
+            (first, second)
+        });
+        hands.wait_for("Name: ");
+        drop(withdraw);
+        let (first, second) = asking.join().unwrap();
+        assert!(matches!(first, Err(AskError::Withdrawn)), "{first:?}");
+        assert!(matches!(second, Err(AskError::Withdrawn)), "{second:?}");
+        hands.wait_for("no longer asks");
+        assert!(!hands.seen.contains("Age"), "{}", hands.seen);
+        assert!(hands.is_set_back());
+    }
+}
+
+#[test]
+fn a_question_that_is_wanted_is_answered() {
+    let (mut terminal, mut hands) = terminal();
+    let (wanted, _withdraw) = Wanted::until_dropped();
+    let asking = thread::spawn(move || terminal.ask_while(wanted, |terminal| terminal.line("Name")));
+    hands.wait_for("Name: ");
+    hands.press("Ada\r");
+    assert_eq!(asking.join().unwrap().unwrap(), "Ada");
+}
