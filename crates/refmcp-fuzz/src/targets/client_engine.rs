@@ -5,12 +5,14 @@ mod messages;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use refmcp_proto::engine::CallId;
 use refmcp_proto::engine::client::{
-    CallOptions, ClientConfig, ClientEngine, ClientMessage, ClientMessageKind, ClientOutput, ExchangeId,
-    InputHandling, ServerRequestId, TransportError, TransportKind, VersionPolicy,
+    CallOptions, ClientConfig, ClientEngine, ClientMessage, ClientMessageKind, ClientOutput,
+    ClientTaskConfig, ExchangeId, InputHandling, ServerRequestId, TaskIds, TransportError, TransportKind,
+    VersionPolicy,
 };
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{Implementation, InputRequest, JsonObject, LogLevel};
@@ -63,6 +65,10 @@ fn config(input: &mut Input<'_>) -> ClientConfig {
     config.transport = if input.flag() { TransportKind::Http } else { TransportKind::Pipe };
     let offered = json!({ "roots": {}, "sampling": {}, "elicitation": { "form": {}, "url": {} } });
     config.capabilities = serde_json::from_value(offered).expect("capabilities");
+    config.capabilities.declare_tasks();
+    let count = AtomicU64::new(0);
+    let ids = TaskIds::new(move || Some(format!("task-{}", count.fetch_add(1, Ordering::Relaxed)).into()));
+    config.tasks = Some(ClientTaskConfig { max_tasks: 3, max_bytes: 5000, ..ClientTaskConfig::new(ids) });
     config.max_rounds = 2;
     config.max_server_requests = MAX_SERVER_REQUESTS;
     config

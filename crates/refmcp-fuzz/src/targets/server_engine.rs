@@ -119,7 +119,11 @@ impl<'a> World<'a> {
     }
 
     fn event(&mut self, input: &mut Input<'_>) {
-        match input.below(14) {
+        match input.below(15) {
+            13 => {
+                let task = messages::task(input);
+                self.notify("notifications/tasks/status", Some(task));
+            }
             0 => {
                 let (message, method) = initialize(input);
                 self.send(&message, vec![sent(&message, &method, None)], None);
@@ -361,6 +365,13 @@ impl Exchange {
         let (request, more) = (requests.next(), requests.next());
         // Which of several requests with one id is meant cannot be told, nor what is in bytes that were not made here.
         if more.is_some() || self.is_raw && message.get("result").is_some() {
+            return;
+        }
+        // Nor which request of a batch a message of the server is for, where they name different revisions.
+        let stated = |sent: &Sent| sent.revision;
+        if request.is_none()
+            && self.requests.iter().any(|sent| stated(sent) != self.requests.first().and_then(stated))
+        {
             return;
         }
         // A session that was initialized again has calls of both revisions.

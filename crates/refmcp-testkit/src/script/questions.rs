@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use refmcp_proto::engine::{Dispatch, HandlerOutcome, InputOutcome, KeyedInputRequest};
 use refmcp_proto::model::{
     BooleanSchema, Choices, CreateMessageParams, ElicitFormParams, ElicitUrlParams, FormSchema, InputRequest,
-    LogLevel, MultiChoiceSchema, NumberSchema, SamplingMessage, SingleChoiceSchema, StringSchema, Tool,
+    LogLevel, MultiChoiceSchema, NumberSchema, SamplingMessage, SingleChoiceSchema, StringSchema,
+    TaskMetadata, Tool,
 };
 use serde_json::{Value, json};
 
@@ -38,6 +39,11 @@ pub(super) fn call(name: &str, call: &Dispatch) -> Option<Vec<Step>> {
         "ask_several_of" => {
             let form = FormSchema::new().optional("colours", MultiChoiceSchema::new(colours()));
             fixed(vec![question("form", ElicitFormParams::new("Which?", form))])
+        }
+        "ask_by_task" => {
+            let mut question = name_question("name");
+            question.request.set_task(&TaskMetadata::default().ttl(60_000_u64));
+            fixed(vec![question, self::question("opinion", sampling_by_task())])
         }
         "ask_twice" => Some(vec![ask_twice(call)]),
         "ask_again" => Some(vec![ask_again(call)]),
@@ -134,6 +140,12 @@ fn question(key: &str, request: impl Into<InputRequest>) -> KeyedInputRequest {
 
 fn plain_sampling() -> CreateMessageParams {
     CreateMessageParams::new(vec![SamplingMessage::user("What do you think?")], 10)
+}
+
+fn sampling_by_task() -> InputRequest {
+    let mut request = sampling();
+    request.set_task(&TaskMetadata::default());
+    request
 }
 
 fn sampling() -> InputRequest {

@@ -49,7 +49,11 @@ pub(super) fn response(input: &mut Input<'_>, exchange: u64, method: &str) -> Va
 /// A request of the server.
 pub(super) fn request(input: &mut Input<'_>) -> Value {
     let id = if input.flag() { json!(input.below(4)) } else { json!(input.below(4).to_string()) };
-    let (method, params) = match input.below(6) {
+    let (method, mut params) = match input.below(10) {
+        6 => ("tasks/get", task(input)),
+        7 => ("tasks/result", task(input)),
+        8 => ("tasks/cancel", task(input)),
+        9 => ("tasks/list", json!({ "cursor": input.pick(&["1", "2", "9", "x"]) })),
         0 => ("roots/list", json!({})),
         1 => ("elicitation/create", form()),
         2 => (
@@ -60,7 +64,15 @@ pub(super) fn request(input: &mut Input<'_>) -> Value {
         4 => ("ping", json!({})),
         _ => ("no/such", json!({})),
     };
+    if input.below(3) == 0 {
+        params["task"] = input.pick(&["{}", "{\"ttl\":2000}", "7"]).parse().unwrap_or_default();
+    }
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+/// Names a task of the client, or one that never was.
+fn task(input: &mut Input<'_>) -> Value {
+    json!({ "taskId": input.pick(&["task-0", "task-1", "task-2", "task-3", "none"]) })
 }
 
 /// A notification of the server.

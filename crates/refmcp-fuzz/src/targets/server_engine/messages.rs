@@ -28,7 +28,7 @@ const METHODS: [&str; 18] = [
     "no/such",
 ];
 
-const TOOLS: [&str; 14] = [
+const TOOLS: [&str; 15] = [
     "echo",
     "fail",
     "error",
@@ -43,6 +43,7 @@ const TOOLS: [&str; 14] = [
     "ask_url",
     "ask_twice",
     "ask_forever",
+    "ask_by_task",
 ];
 
 /// A request of a client that is not sent yet.
@@ -119,7 +120,9 @@ pub(super) fn cancelled(id: &Value) -> Value {
 /// A response to a request of the server, or to none.
 pub(super) fn answer(input: &mut Input<'_>, request: Option<&Value>) -> Value {
     let id = request.map_or_else(|| json!(input.byte()), |request| request["id"].clone());
-    let result = match input.below(5) {
+    let result = match input.below(9) {
+        5 | 6 => json!({ "task": task(input) }),
+        7 | 8 => task(input),
         0 => json!({ "roots": [{ "uri": "file:///r" }] }),
         1 => json!({ "action": "accept", "content": { "name": "n" } }),
         2 => json!({ "role": "assistant", "content": { "type": "text", "text": "t" }, "model": "m" }),
@@ -131,12 +134,34 @@ pub(super) fn answer(input: &mut Input<'_>, request: Option<&Value>) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
 
+/// What becomes of a task of the client.
+pub(super) fn task(input: &mut Input<'_>) -> Value {
+    let status =
+        input.pick(&["working", "working", "input_required", "completed", "failed", "cancelled", "other"]);
+    let interval = input.pick(&["null", "-1", "0", "1", "5000", "1e300", "\"\""]);
+    let mut task = json!({
+        "taskId": input.pick(&["t1", "t2", "t3", ""]), "status": status, "createdAt": "c", "lastUpdatedAt": "u",
+        "ttl": 1000, "pollInterval": interval.parse::<Value>().unwrap_or_default()
+    });
+    if input.below(8) == 0 {
+        task[input.pick(&["taskId", "status", "ttl"])] = json!([]);
+    }
+    task
+}
+
 fn capabilities(flags: u8) -> Value {
     let mut capabilities = json!({});
     for (bit, name, value) in [
         (1, "roots", json!({ "listChanged": true })),
         (2, "sampling", json!({})),
         (4, "elicitation", json!({ "form": {}, "url": {} })),
+        (
+            8,
+            "tasks",
+            json!({
+                "cancel": {}, "requests": { "sampling": { "createMessage": {} }, "elicitation": { "create": {} } }
+            }),
+        ),
     ] {
         if flags & bit == bit {
             capabilities[name] = value;

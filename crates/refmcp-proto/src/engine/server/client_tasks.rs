@@ -171,7 +171,7 @@ impl ServerEngine {
             && by <= now
         {
             task.poll = None;
-            self.server_requests.tasks.follow_ups.remove(&poll);
+            self.server_requests.tasks().follow_ups.remove(&poll);
             self.cancel_follow_up(number, poll, "no answer in time");
             return self.poll_failed(now, number, "it does not tell the status of its task");
         }
@@ -186,7 +186,7 @@ impl ServerEngine {
 
     /// Takes the response to a request about a task; whether it is one.
     pub(super) fn follow_up_answered(&mut self, now: Timestamp, number: i64, outcome: &InputOutcome) -> bool {
-        let Some(of) = self.server_requests.tasks.follow_ups.remove(&number) else { return false };
+        let Some(of) = self.server_requests.tasks().follow_ups.remove(&number) else { return false };
         let Some(task) = self.client_task(of) else { return true };
         if task.outcome == Some(number) {
             self.outcome_answered(of, outcome);
@@ -324,7 +324,7 @@ impl ServerEngine {
         match &open.task {
             None => {}
             Some(ClientTask::Requested) => {
-                let given_up = &mut self.server_requests.tasks.given_up;
+                let given_up = &mut self.server_requests.tasks().given_up;
                 given_up.insert(number);
                 if given_up.len() > MAX_GIVEN_UP {
                     given_up.pop_first();
@@ -343,7 +343,7 @@ impl ServerEngine {
 
     /// Takes the answer to a request that was given up: the task that it tells of is cancelled. Gives whether it is one.
     pub(super) fn given_up_answered(&mut self, number: i64, outcome: &InputOutcome) -> bool {
-        if !self.server_requests.tasks.given_up.remove(&number) {
+        if !self.server_requests.tasks().given_up.remove(&number) {
             return false;
         }
         if let InputOutcome::Response(answer) = outcome
@@ -367,7 +367,7 @@ impl ServerEngine {
         let call = open.waiting.as_ref().map(|(call, _)| *call);
         let task = open.task.as_mut()?.created()?.id.clone();
         let number = self.send_task_request(call, method, &task, within);
-        self.server_requests.tasks.follow_ups.insert(number, of);
+        self.server_requests.tasks().follow_ups.insert(number, of);
         Some(number)
     }
 
@@ -395,7 +395,7 @@ impl ServerEngine {
     /// Expects no more answer to an open request for the status.
     fn close_poll(&mut self, number: i64) {
         if let Some((poll, _)) = self.client_task(number).and_then(|task| task.poll.take()) {
-            self.server_requests.tasks.follow_ups.remove(&poll);
+            self.server_requests.tasks().follow_ups.remove(&poll);
             self.share(SharedOutput::Withdraw(RequestId::Integer(poll)));
         }
     }
@@ -411,11 +411,11 @@ impl ServerEngine {
         let Some(ClientTask::Created(task)) = &open.task else { return };
         let call = open.waiting.as_ref().map(|(call, _)| *call);
         if let Some((poll, _)) = task.poll {
-            self.server_requests.tasks.follow_ups.remove(&poll);
+            self.server_requests.tasks().follow_ups.remove(&poll);
             self.share(SharedOutput::Withdraw(RequestId::Integer(poll)));
         }
         if let Some(outcome) = task.outcome {
-            self.server_requests.tasks.follow_ups.remove(&outcome);
+            self.server_requests.tasks().follow_ups.remove(&outcome);
             self.send_cancelled(outcome, call, "the server no longer needs it");
         }
     }

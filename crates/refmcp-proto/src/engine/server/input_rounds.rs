@@ -36,13 +36,13 @@ pub(super) struct ServerRequests {
     next: i64,
     /// Made with the first request: most clients are never asked.
     open: Option<Box<OpenRequests>>,
-    pub(super) tasks: TaskRequests,
 }
 
 #[derive(Debug, Default)]
 struct OpenRequests {
     by_number: BTreeMap<i64, OpenRequest>,
     by_deadline: BTreeSet<(Timestamp, i64)>,
+    tasks: TaskRequests,
 }
 
 #[derive(Debug)]
@@ -102,6 +102,11 @@ impl ServerRequests {
 
     pub(super) fn deadline(&self) -> Option<Timestamp> {
         self.first().map(|(until, _)| until)
+    }
+
+    /// What is open about tasks of the client.
+    pub(super) fn tasks(&mut self) -> &mut TaskRequests {
+        &mut self.open.get_or_insert_default().tasks
     }
 
     /// The open request of this number.
