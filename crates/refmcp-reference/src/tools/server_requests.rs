@@ -5,6 +5,7 @@ use std::time::Duration;
 use refmcp_server::model::{
     CreateMessageParams, ElicitUrlParams, JsonObject, ModelHint, ModelPreferences, Root, SamplingMessage,
 };
+use refmcp_server::revision::{Revision, Tasks};
 use refmcp_server::{Call, CallError, ElicitOutcome, Json, NoArguments, ServerRequest, Tool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -119,10 +120,13 @@ fn request<A>(
         return Ok(request);
     }
     if !request.can_be_task(call.peer()) {
+        let able = |revision: &Revision| revision.rules().tasks == Tasks::Experimental;
+        let revisions: Vec<&str> = Revision::ALL.into_iter().filter(able).map(Revision::as_str).collect();
         let what = format!(
             "the client does not run {} as a task: it has to declare that in capabilities.tasks.requests, in a session of \
-             2025-11-25; or call the tool without task",
-            request.method()
+             {}; or call the tool without task",
+            request.method(),
+            revisions.join(", ")
         );
         return Err(CallError::new(what));
     }

@@ -191,3 +191,29 @@ async fn a_prompt_asks_too() {
         assert_eq!(result["messages"][0]["content"]["text"], "Use this context: context");
     }
 }
+
+#[tokio::test]
+async fn tasks_go_to_clients_that_run_them_alone() {
+    let server = server();
+    for revision in [SESSION, STATELESS] {
+        for (tool, arguments) in [
+            ("ask_user", json!({ "form": "confirm", "task": true })),
+            ("ask_user", json!({ "form": "url", "task": true })),
+            ("ask_model", json!({ "prompt": "?", "task": true })),
+        ] {
+            let mut client = Client::new(&server, revision).await;
+            let result = client.call(tool, arguments).await;
+            let text = result["content"][0]["text"].as_str().unwrap();
+            assert!(
+                text.contains("capabilities.tasks.requests, in a session of 2025-11-25"),
+                "{revision}: {text}"
+            );
+            assert_eq!(result["isError"], true, "{revision} {tool}");
+            assert!(client.asked.is_empty(), "{revision} {tool}: {:?}", client.asked);
+        }
+    }
+    let tasks = json!({ "list": {}, "cancel": {}, "requests": { "elicitation": { "create": {} } } });
+    let mut client = Client::with(&server, SESSION, json!({ "elicitation": {}, "tasks": tasks })).await;
+    let about = client.call("about_me", json!({})).await;
+    assert_eq!(about["structuredContent"]["capabilities"]["tasks"], tasks);
+}
