@@ -22,7 +22,8 @@
 //! and verified file by file. Every request
 //! ends: in a result, an error, or at its deadline; dropping one cancels it.
 //!
-//! The rules are those of [`ClientEngine`](refmcp_proto::engine::client::ClientEngine): version negotiation, progress tokens, timeouts, polling of tasks.
+//! The rules are those of [`ClientEngine`](refmcp_proto::engine::client::ClientEngine): version negotiation, progress tokens, timeouts, polling of tasks,
+//! and tasks that the client runs for a server.
 
 #![cfg_attr(
     not(test),

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use refmcp_proto::engine::client::{
-    CallOptions, ClientConfig, ClientEngine, ClientOutput, ClientTaskConfig, ServerRequestId, TaskIds,
-    TransportError, VersionPolicy,
+    CallOptions, ClientConfig, ClientEngine, ClientOutput, ClientTaskConfig, ExchangeId, ServerRequestId,
+    TaskIds, TransportError, TransportKind, VersionPolicy,
 };
 use refmcp_proto::jsonrpc::RpcError;
 use refmcp_proto::model::{ClientCapabilities, Implementation};
@@ -412,17 +412,17 @@ fn tasks_are_limited_in_number_and_bytes() {
     rig.pass(5);
     rig.task(json!({}));
 
-    let mut rig = Rig::with_limits(|limits| limits.max_bytes = 5000);
+    let mut rig = Rig::with_limits(|limits| limits.max_bytes = 8000);
     let id = rig.task(json!({}));
-    rig.respond(1, Ok(json!({ "action": "accept", "content": { "text": "x".repeat(10_000) } })));
+    rig.respond(1, Ok(json!({ "action": "accept", "content": { "text": "x".repeat(20_000) } })));
     assert_eq!(rig.status(&id), "failed");
     let (code, message) = rig.error("tasks/result", json!({ "taskId": id }));
-    assert!(code == -32603 && message.contains("5000"), "{message}");
+    assert!(code == -32603 && message.contains("8000"), "{message}");
     let id = rig.task(json!({}));
     rig.respond(2, Ok(json!({ "action": "accept", "content": { "text": "x".repeat(2000) } })));
     assert_eq!(rig.status(&id), "completed");
     let (code, message) = rig.error("elicitation/create", elicitation(json!({})));
-    assert!(code == -32603 && message.contains("5000 bytes"), "{message}");
+    assert!(code == -32603 && message.contains("8000 bytes"), "{message}");
 }
 
 #[test]
@@ -480,6 +480,34 @@ fn the_answer_names_the_task_of_the_server_that_it_belongs_to() {
 }
 
 #[test]
+fn a_call_that_is_given_up_cancels_the_tasks_that_were_created_in_it() {
+    let mut rig = Rig::new(|config| config.transport = TransportKind::Http);
+    let of_others = rig.task(json!({}));
+    let call = rig.engine.call(rig.now, "tools/list".into(), None, "{}".into(), CallOptions::default());
+    rig.seen();
+    let mut message = json!({ "jsonrpc": "2.0", "id": "q", "method": "elicitation/create" });
+    message["params"] = elicitation(json!({}));
+    rig.asked.insert(message["id"].to_string(), "elicitation/create".to_owned());
+    rig.engine.receive(rig.now, Some(ExchangeId(call.0)), message.to_string().as_bytes());
+    rig.seen();
+    rig.engine.cancel(rig.now, call, "enough");
+    let seen = rig.seen();
+    assert!(seen.contains(&Seen::Withdrawn(2)) && !seen.contains(&Seen::Withdrawn(1)), "{seen:?}");
+    let told = |seen: &Seen| matches!(seen, Seen::Sent(it) if it["method"] == "notifications/tasks/status" && it["params"]["status"] == "cancelled");
+    assert!(seen.iter().any(told), "{seen:?}");
+    assert_eq!((rig.status("task-2"), rig.status(&of_others)), (json!("cancelled"), json!("working")));
+
+    // One that has just ended leaves its tasks alone.
+    let call = rig.engine.call(rig.now, "tools/list".into(), None, "{}".into(), CallOptions::default());
+    rig.seen();
+    message["id"] = json!("r");
+    rig.asked.insert(message["id"].to_string(), "elicitation/create".to_owned());
+    rig.engine.receive(rig.now, Some(ExchangeId(call.0)), message.to_string().as_bytes());
+    rig.hear(json!({ "id": call.0, "result": { "tools": [] } }));
+    assert_eq!(rig.status("task-3"), "working");
+}
+
+#[test]
 fn a_task_needs_an_id_of_its_own() {
     let mut rig = Rig::with_limits(|limits| limits.ids = TaskIds::new(|| None));
     let (code, message) = rig.error("elicitation/create", elicitation(json!({})));
@@ -500,11 +528,11 @@ fn tasks_end_with_the_session() {
     assert_eq!(rig.respond(1, Ok(accepted())), []);
 
     // A session that is lost is opened again, without the tasks of the first.
-    let mut rig = Rig::new(|config| config.transport = refmcp_proto::engine::client::TransportKind::Http);
+    let mut rig = Rig::new(|config| config.transport = TransportKind::Http);
     let id = rig.task(json!({}));
     let call = rig.engine.call(rig.now, "tools/list".into(), None, "{}".into(), CallOptions::default());
     rig.seen();
-    let exchange = refmcp_proto::engine::client::ExchangeId(call.0);
+    let exchange = ExchangeId(call.0);
     rig.engine.ended(rig.now, exchange, TransportError::SessionLost);
     let mut reopening = None;
     let mut withdrawn = false;

@@ -30,7 +30,7 @@ const MAX_WAITING: usize = 8;
 /// The shortest lifetime that is granted.
 const MIN_TTL: Duration = Duration::from_secs(1);
 /// Bytes of memory that a task takes beside its outcome, or a little more.
-const TASK_BYTES: usize = 1024;
+const TASK_BYTES: usize = 2048;
 
 /// The tasks that the client runs, by numbers in the order of their creation.
 #[derive(Debug, Default)]

@@ -131,7 +131,9 @@ impl ServerEngine {
         };
         let told = match self.read_task(task) {
             Ok(told) => told,
-            Err(why) => return self.task_failed(number, &format!("its task cannot be followed: {why}")),
+            Err(why) => {
+                return self.task_done(number, failed(&format!("its task cannot be followed: {why}")));
+            }
         };
         if told.status != TaskStatus::Working {
             let what = format!("a new task that is {}", excerpt(told.status.as_str()));
@@ -143,7 +145,7 @@ impl ServerEngine {
                 "a new task with the id of another",
                 "give each task an id of its own",
             );
-            return self.task_failed(number, "its task has the id of another");
+            return self.task_done(number, failed("its task has the id of another"));
         }
         let created = CreatedTask {
             id: told.task_id.as_str().into(),
