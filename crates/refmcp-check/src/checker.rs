@@ -115,18 +115,17 @@ impl Checker {
             let names = offers.values().flat_map(|offer| &offer.tools.items).filter_map(|tool| name(tool));
             callable.extend(names.map(str::to_owned));
         }
-        let mut idle = std::collections::HashMap::<_, Vec<_>>::new();
-        for session in sessions {
-            idle.entry(session.revision).or_default().push(session);
-        }
         let shared = Arc::new(Shared {
             target,
             options,
             start_within,
-            idle: idle.into(),
+            idle: std::collections::HashMap::new().into(),
             callable,
             audited: Vec::new().into(),
         });
+        for session in sessions {
+            shared.release(session).await;
+        }
         let newest_refused = refused.iter().map(|(revision, _)| *revision).max_by_key(|it| it.as_str());
         let plan = plan(&shared, &offers, newest_refused);
         let results = run_probes(&shared, plan, progress).await;
@@ -256,16 +255,27 @@ async fn run_probes(
     results.into_values().flatten().collect()
 }
 
-/// Runs a probe within its time.
+/// Runs a probe. Where a session that others have used ends, that may be for what they sent: it is run again in one of its own.
 async fn run_probe(mut context: Context, probe: &'static Probe) -> Vec<CheckResult> {
+    let mut alone = context.with_session_of_its_own();
+    let ended = run_in_time(&mut context, probe).await;
+    if !context.lost_shared_session() {
+        return context.finish(ended).await;
+    }
+    context.release().await;
+    let ended = run_in_time(&mut alone, probe).await;
+    alone.finish(ended).await
+}
+
+/// Runs a probe within its time.
+async fn run_in_time(context: &mut Context, probe: &'static Probe) -> Result<(), Stop> {
     let within = context.shared.start_within * 2 + context.within() * PATIENCE;
-    let ended = timeout(within, without_panic((probe.run)(&mut context))).await;
+    let ended = timeout(within, without_panic((probe.run)(context))).await;
     let late = || Err(format!("it took longer than {} seconds", within.as_secs()));
-    let ended = ended.unwrap_or_else(|_| late()).unwrap_or_else(|why| {
+    ended.unwrap_or_else(|_| late()).unwrap_or_else(|why| {
         context.spoil_session();
         Err(Stop::NotVerified(why))
-    });
-    context.finish(ended).await
+    })
 }
 
 /// Runs a probe; its message where it panics, which is a bug of the probe and none of the server.

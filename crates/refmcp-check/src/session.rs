@@ -15,6 +15,9 @@ use crate::target::Target;
 /// The first id that a session gives to a request by itself. Probes use smaller ones and texts.
 const FIRST_ID: u64 = 1000;
 
+/// Bytes of what came in place of messages that are shown.
+const MAX_UNREADABLE: usize = 200;
+
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) connection: Connection,
@@ -305,9 +308,11 @@ impl Session {
             Connection::Http(_) => self.with_opening(&self.with_variable(&answer.exchange.repeat)),
             Connection::Pipe(_) if self.is_stdio() => {
                 let opening = self.opening.iter().filter(|_| !self.server.is_null());
-                let lines = opening.map(String::as_str).chain([text]);
+                let lines = opening.map(String::as_str).chain(text.lines());
                 let lines: Vec<&str> = ["printf", "%s\\n"].into_iter().chain(lines).collect();
-                format!("{} | {}", joined(&lines), self.target.name())
+                // Many servers answer nothing more once their input has ended.
+                let seconds = self.within.as_secs().max(1);
+                format!("({}; sleep {seconds}) | {}", joined(&lines), self.target.name())
             }
             Connection::Pipe(_) => {
                 let message: Value = serde_json::from_str(text).unwrap_or_default();
@@ -395,6 +400,16 @@ fn no_result(answer: &Answer, id: &Value, method: &str) -> OpenError {
             let location = crate::report::shortened(&refmcp_client::redact::url(location), 200);
             OpenError::Unsupported(format!("{}, which leads to {location}: check that address", answered()))
         }
-        _ => OpenError::Unsupported(answered()),
+        _ => OpenError::Unsupported(answered() + &unreadable(answer)),
     }
+}
+
+/// What came in place of messages, for people.
+fn unreadable(answer: &Answer) -> String {
+    let kind = answer.header("content-type").filter(|_| answer.messages.is_empty());
+    let kind = kind.map(|kind| format!(" of the type {}", crate::report::shortened(kind, 80)));
+    let junk = answer.junk.first().map(|junk| {
+        format!("; what came is no message: {}", crate::report::shortened(junk.trim(), MAX_UNREADABLE))
+    });
+    kind.unwrap_or_default() + &junk.unwrap_or_default()
 }

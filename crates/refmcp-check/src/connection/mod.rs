@@ -63,6 +63,11 @@ impl Connection {
         }
     }
 
+    /// Whether nothing more comes over it. Over HTTP each request may have a connection of its own.
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(self, Self::Pipe(pipe) if pipe.has_ended())
+    }
+
     /// This revision was negotiated.
     pub(crate) fn set_revision(&self, revision: Revision) {
         *self.audit().revision.lock() = Some(revision);

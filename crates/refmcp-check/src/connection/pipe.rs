@@ -69,6 +69,10 @@ impl Pipe {
         Ok(Self { transport, received, next: AtomicU64::new(1), audit, ended: None, replies })
     }
 
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
     pub(super) fn audit(&self) -> &Audit {
         &self.audit
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use refmcp_proto::revision::Revision;
-use refmcp_proto::rule::Rule;
+use refmcp_proto::rule::{self, Rule};
 
 use super::{Conduct, Probe, Stop};
 use crate::checker::Options;
@@ -32,6 +32,15 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Gives a session that can be used on to others, and closes any other.
+    pub(crate) async fn release(&self, session: Session) {
+        if session.is_healthy {
+            self.idle.lock().entry(session.revision).or_default().push(session);
+        } else {
+            self.close(session).await;
+        }
+    }
+
     /// Closes a session, and keeps what an auditor says of it.
     pub(crate) async fn close(&self, session: Session) {
         let revision = session.revision;
@@ -48,9 +57,13 @@ pub(crate) struct Context {
     pub(crate) offer: Arc<Offer>,
     probe: &'static Probe,
     results: Vec<CheckResult>,
-    /// Findings because of a response that did not come in time, by their places in `results`.
+    /// Findings because of a response that did not come, by their places in `results`.
     silences: Vec<usize>,
     session: Option<Session>,
+    /// Whether the session is one that other probes have used.
+    is_shared: bool,
+    /// Whether it may be.
+    may_share: bool,
 }
 
 impl Context {
@@ -60,7 +73,20 @@ impl Context {
         offer: Arc<Offer>,
         probe: &'static Probe,
     ) -> Self {
-        Self { shared, revision, offer, probe, results: Vec::new(), silences: Vec::new(), session: None }
+        let may_share = probe.conduct == Conduct::Gentle;
+        let (results, silences, session) = (Vec::new(), Vec::new(), None);
+        Self { shared, revision, offer, probe, results, silences, session, is_shared: false, may_share }
+    }
+
+    /// The same before anything was done, with a session that no other probe has used.
+    pub(crate) fn with_session_of_its_own(&self) -> Self {
+        let (shared, offer) = (self.shared.clone(), self.offer.clone());
+        Self { may_share: false, ..Self::new(shared, self.revision, offer, self.probe) }
+    }
+
+    /// Whether a session that other probes have used has ended.
+    pub(crate) fn lost_shared_session(&self) -> bool {
+        self.is_shared && self.session.as_ref().is_some_and(|session| session.connection.has_ended())
     }
 
     /// The time for a response.
@@ -72,17 +98,20 @@ impl Context {
     pub(crate) async fn session(&mut self) -> Result<&mut Session, Stop> {
         let session = match self.session.take() {
             Some(session) => session,
-            None => match self.idle() {
-                Some(session) => session,
-                None => self.open().await?,
-            },
+            None => {
+                let idle = self.idle();
+                self.is_shared = idle.is_some();
+                match idle {
+                    Some(session) => session,
+                    None => self.open().await?,
+                }
+            }
         };
         Ok(self.session.insert(session))
     }
 
     fn idle(&self) -> Option<Session> {
-        let gentle = self.probe.conduct == Conduct::Gentle;
-        gentle.then(|| self.shared.idle.lock().get_mut(&self.revision)?.pop()).flatten()
+        self.may_share.then(|| self.shared.idle.lock().get_mut(&self.revision)?.pop()).flatten()
     }
 
     /// Another open session.
@@ -123,7 +152,7 @@ impl Context {
         let outcome = if kept {
             Outcome::Kept
         } else {
-            if answer.late {
+            if answer.late || answer.ended.is_some() {
                 self.silences.push(self.results.len());
             }
             let (what, expected, exchange) = (what(), expected.to_owned(), answer.exchange.clone());
@@ -174,37 +203,37 @@ impl Context {
         self.results
     }
 
-    /// Gives a session that can be used on to others, and closes any other.
-    async fn release(&mut self) {
+    /// Ends the use of the session. One that a harsh probe had serves no other.
+    pub(crate) async fn release(&mut self) {
         let Some(session) = self.session.take() else { return };
         match self.probe.conduct {
-            Conduct::Gentle if session.is_healthy => {
-                self.shared.idle.lock().entry(self.revision).or_default().push(session);
-            }
-            Conduct::Gentle => self.shared.close(session).await,
+            Conduct::Gentle => self.shared.release(session).await,
             Conduct::Harsh => {
                 session.close().await;
             }
         }
     }
 
-    /// A request without an answer is a violation only where the server still answers others.
+    /// A request without an answer is a violation of its rule only where the server still answers others.
     async fn confirm_silences(&mut self) {
         let silences = std::mem::take(&mut self.silences);
         if silences.is_empty() {
             return;
         }
-        match self.open().await {
-            Ok(session) => {
+        let (is_open, answers) = match self.open().await {
+            Ok(mut session) => {
+                let (id, answer) = session.sentinel().await;
                 session.close().await;
+                (true, answer.response(&id).is_some())
             }
-            Err(_) => {
-                let why = "there was no response in time, and the server answers nothing else either";
-                for at in silences {
-                    if let Some(result) = self.results.get_mut(at) {
-                        result.outcome = Outcome::NotVerified(why.to_owned());
-                    }
-                }
+            Err(_) => (false, false),
+        };
+        let why = "there was no response, and the server answers nothing else either";
+        for at in silences {
+            // The sentinel of a session is a ping: its rule tells of a server that answers none.
+            let is_of_sentinel = |result: &CheckResult| is_open && result.rule.id == rule::PING_01.id;
+            if !answers && let Some(result) = self.results.get_mut(at).filter(|it| !is_of_sentinel(it)) {
+                result.outcome = Outcome::NotVerified(why.to_owned());
             }
         }
     }

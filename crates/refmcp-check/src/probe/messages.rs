@@ -4,13 +4,14 @@ use refmcp_proto::revision::{BatchRule, Lifecycle};
 use refmcp_proto::rule;
 use serde_json::{Value, json};
 
-use super::{Context, Probe, Stop};
+use super::{Context, Probe, Stop, reason};
 use crate::connection::{Connection, Wants};
 use crate::session::{Session, check_access, notification};
 
 pub(super) static PROBES: &[Probe] = &[
     Probe::gentle("ids", &[&rule::RPC_05, &rule::T_14], |cx| Box::pin(ids(cx))),
     Probe::gentle("requests-at-once", &[&rule::RPC_05], |cx| Box::pin(requests_at_once(cx))),
+    Probe::gentle("declared-lists", &[&rule::RPC_22], |cx| Box::pin(declared_lists(cx))),
     Probe::gentle("unknown-method", &[&rule::RPC_01, &rule::RPC_06, &rule::MHTTP_11], |cx| {
         Box::pin(unknown_method(cx))
     }),
@@ -62,7 +63,8 @@ async fn ids(cx: &mut Context) -> Result<(), Stop> {
 
 /// Requests that run at the same time get their own responses.
 async fn requests_at_once(cx: &mut Context) -> Result<(), Stop> {
-    let has_tools = cx.offer.capabilities.get("tools").is_some();
+    // A list that is not given by itself says nothing about requests at the same time.
+    let has_tools = cx.offer.capabilities.get("tools").is_some() && cx.offer.tools.missing.is_none();
     let session = cx.session().await?;
     let sentinel = sentinel_method(session);
     let methods = [sentinel, if has_tools { "tools/list" } else { sentinel }, sentinel];
@@ -86,6 +88,29 @@ async fn requests_at_once(cx: &mut Context) -> Result<(), Stop> {
             _ => "one of three requests at the same time is answered twice".to_owned(),
         };
         cx.check(&rule::RPC_05, &answer, right, what, "answer each request once, with its id");
+    }
+    Ok(())
+}
+
+/// Lists that the server declares are answered, if only with an error.
+async fn declared_lists(cx: &mut Context) -> Result<(), Stop> {
+    let lists = [
+        ("tools", "tools/list"),
+        ("resources", "resources/list"),
+        ("resources", "resources/templates/list"),
+        ("prompts", "prompts/list"),
+    ];
+    let offer = cx.offer.clone();
+    for (_, method) in lists.into_iter().filter(|(list, _)| offer.capabilities.get(list).is_some()) {
+        let session = cx.session().await?;
+        let (id, answer) = session.request(method, json!({})).await;
+        check_access(&answer).map_err(|error| Stop::NotVerified(reason(error)))?;
+        let is_answered = !answer.late && answer.ended.is_none();
+        let what = || format!("{method} is answered with {}", answer.summary(&id));
+        cx.check(&rule::RPC_22, &answer, is_answered, what, "answer every request, with an error if need be");
+        if answer.ended.is_some() {
+            break;
+        }
     }
     Ok(())
 }
@@ -161,7 +186,7 @@ async fn no_json(cx: &mut Context) -> Result<(), Stop> {
         answer.messages.retain(|message| message.get("id") != Some(&id));
     }
     answer.exchange.repeat = cx.repeat();
-    answer.late = after.late;
+    (answer.late, answer.ended) = (after.late, after.ended.clone());
     let alive = after.result(&id).is_some();
     let what = || format!("after input that is no JSON a request is answered with {}", after.summary(&id));
     cx.check(&rule::RPC_01, &answer, alive, what, "refuse input that is no JSON, and go on");

@@ -104,9 +104,14 @@ async fn task_forbidden(cx: &mut Context) -> Result<(), Stop> {
 
 /// A request that cannot become a task gets its usual result.
 async fn task_unlisted(cx: &mut Context) -> Result<(), Stop> {
-    let lists = ["tools", "prompts", "resources"];
-    let Some(list) = lists.into_iter().find(|list| cx.offer.capabilities.get(list).is_some()) else {
-        return Err(Stop::Skipped("the server has no lists".to_owned()));
+    // Only a list that is given without a task shows what a task changes.
+    let offer = cx.offer.clone();
+    let lists = [("tools", &offer.tools), ("prompts", &offer.prompts), ("resources", &offer.resources)];
+    let mut declared = lists.into_iter().filter(|(list, _)| offer.capabilities.get(list).is_some());
+    let first = declared.clone().next();
+    let Some((list, _)) = declared.find(|(_, list)| list.missing.is_none()) else {
+        let stop = first.map(|(_, list)| list.without("no list is given"));
+        return Err(stop.unwrap_or_else(|| Stop::Skipped("the server has no lists".to_owned())));
     };
     let session = cx.session().await?;
     let method = format!("{list}/list");

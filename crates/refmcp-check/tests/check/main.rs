@@ -3,6 +3,7 @@
 mod altered;
 mod broken_rules;
 mod examples;
+mod failing;
 mod formats;
 mod harmless;
 mod not_verified;

@@ -55,6 +55,12 @@ pub(super) fn examples() -> Vec<Example> {
                 },
             )
         },
+        pipe(
+            "declared-lists",
+            &["RPC-22"],
+            SESSIONS,
+            Change::instead(|asked| (asked.method() == "prompts/list").then(|| Reply::new(200, &[]))),
+        ),
         pipe("unknown-method", &["RPC-01"], SESSIONS, succeeds!("refmcp/no-such-method", |_| true)),
         pipe(
             "unknown-method",
