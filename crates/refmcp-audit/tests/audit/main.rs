@@ -23,6 +23,7 @@ mod own_server;
 mod patterns;
 mod resources;
 mod script;
+mod shapes;
 mod skills;
 mod stateless_http;
 mod stdio;
@@ -41,6 +42,7 @@ use serde_json::json;
 fn examples() -> Vec<Example> {
     [
         messages::examples(),
+        shapes::examples(),
         stdio::examples(),
         http_requests::examples(),
         http_events::examples(),

@@ -183,3 +183,22 @@ fn a_schema_that_takes_too_much_work_is_not_judged() {
         .judge();
     assert!(judged.verdicts.iter().all(|verdict| verdict.rule.id != "TOOL-06"));
 }
+
+#[test]
+fn findings_about_a_list_name_the_first_tool_that_shows_them() {
+    let schema = json!({"type": "objekt"});
+    let tools = json!([tool("a"), {"name": "b c", "inputSchema": schema}, {"name": "d\u{1b}e", "inputSchema": schema}, tool("a")]);
+    let judgement = listing_all(tools).judge();
+    let told = |rule| -> Vec<String> {
+        let verdict = judgement.verdicts.get(rule, Role::Server).unwrap();
+        verdict.violations.iter().map(|violation| violation.what.clone()).collect()
+    };
+    let names =
+        "the name of the tool \"b c\" and one more has other characters or another length than names have";
+    assert_eq!(told(&rule::TOOL_04), [names, "two tools of one list have the name \"a\""]);
+    let schemas = "the inputSchema of the tool \"b c\" and one more is no schema of type object";
+    assert_eq!(told(&rule::TOOL_05), [schemas]);
+    let hostile = listing(tool("d\u{1b}e")).judge();
+    let verdict = hostile.verdicts.get(&rule::TOOL_04, Role::Server).unwrap();
+    assert!(verdict.violations[0].what.contains("\"d\\u{1b}e\""), "{verdict:?}");
+}

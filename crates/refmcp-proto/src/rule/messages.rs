@@ -46,4 +46,6 @@ rules! {
         "Icons are https or data URIs, fetched without credentials and without leaving the origin.";
     RPC_22 "RPC-22" Must Both ABCDE "basic#responses"
         "Every request gets a response, unless its sender cancels it.";
+    RPC_23 "RPC-23" Must Both ABCDE "schema"
+        "Params and results have the members that the schema of the revision demands, with their types.";
 }

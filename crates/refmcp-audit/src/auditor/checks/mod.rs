@@ -40,6 +40,7 @@ type Family = (&'static [&'static Rule], fn() -> Box<dyn Check>);
 
 static FAMILIES: &[Family] = &[
     (base_protocol::messages::RULES, new::<base_protocol::messages::Messages>),
+    (base_protocol::shapes::RULES, new::<base_protocol::shapes::Shapes>),
     (base_protocol::batches::RULES, new::<base_protocol::batches::Batches>),
     (base_protocol::ids::RULES, new::<base_protocol::ids::Ids>),
     (base_protocol::meta::RULES, new::<base_protocol::meta::Metas>),

@@ -6,4 +6,5 @@ pub(super) mod ids;
 pub(super) mod messages;
 pub(super) mod meta;
 pub(super) mod progress;
+pub(super) mod shapes;
 pub(super) mod unanswered;

@@ -65,16 +65,12 @@ fn answered(request: &Request, result: &Value, context: &mut Context<'_>) {
                 let what = "an argument is completed by a server that does not declare completions";
                 context.require(&rule::COMP_01, declared, what, "declare the completions capability");
             }
-            if let Some(completion) = result.get("completion") {
-                let count = completion.get("values").and_then(Value::as_array).map(Vec::len);
-                let what = "a completion without values, or with more than 100";
+            // RPC-23 judges a completion without values.
+            let values = result.get("completion").and_then(|it| it.get("values")).and_then(Value::as_array);
+            if let Some(values) = values {
+                let what = "a completion with more than 100 values";
                 let expected = "send at most 100 values, and hasMore where there are more";
-                context.require(
-                    &rule::COMP_02,
-                    count.is_some_and(|count| count <= MAX_VALUES),
-                    what,
-                    expected,
-                );
+                context.require(&rule::COMP_02, values.len() <= MAX_VALUES, what, expected);
             }
         }
         _ => {}

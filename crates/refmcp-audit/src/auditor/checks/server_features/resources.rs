@@ -120,7 +120,8 @@ fn answered(method: &str, result: &Value, context: &mut Context<'_>) {
         context.judge(&rule::RES_02, violation);
     }
     for template in items(result, "resourceTemplates") {
-        let is_template = text(template, "uriTemplate").is_some_and(is_uri_template);
+        // RPC-23 judges one without a text.
+        let Some(is_template) = text(template, "uriTemplate").map(is_uri_template) else { continue };
         let what = "a uriTemplate that RFC 6570 does not allow";
         let expected = "write expressions as {name}, with an operator in front where one is needed";
         context.require(&rule::RES_08, is_template, what, expected);

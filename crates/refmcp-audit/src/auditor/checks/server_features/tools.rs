@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::revision::{Rules, StructuredOutput};
 use refmcp_proto::rule::{self, Rule};
 use refmcp_proto::schema::{SchemaError, SchemaValidator};
@@ -91,10 +92,8 @@ impl Check for Tools {
 impl Tools {
     fn listed(&mut self, request: &Request, result: &Value, context: &mut Context<'_>) {
         let tools = items(result, "tools");
-        for tool in tools {
-            check_tool(tool, context);
-            self.remember_output(tool);
-        }
+        check_tools(tools, context);
+        tools.iter().for_each(|tool| self.remember_output(tool));
         // The pages before are not known where the reading began before the recording.
         let before = match text(&request.params, "cursor") {
             None => Some(Vec::new()),
@@ -104,9 +103,9 @@ impl Tools {
         let before = names.len();
         names.extend(tools.iter().filter_map(|tool| text(tool, "name")).map(str::to_owned));
         let mut seen = HashSet::new();
-        let is_twice = names.iter().enumerate().any(|(at, name)| !seen.insert(name) && at >= before);
-        if is_twice {
-            let what = "two tools of one list have the same name";
+        let twice = names.iter().enumerate().find(|(at, name)| !seen.insert(*name) && *at >= before);
+        if let Some((_, name)) = twice {
+            let what = format!("two tools of one list have the name \"{}\"", excerpt(name));
             context.broken(&rule::TOOL_04, what, "give each tool a name of its own");
         }
         if names.iter().map(String::len).sum::<usize>() > MAX_NAMES {
@@ -191,17 +190,45 @@ impl Output {
     }
 }
 
-fn check_tool(tool: &Value, context: &mut Context<'_>) {
-    let name = text(tool, "name").unwrap_or_default();
-    let is_name = (1..=128).contains(&name.len())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
-    let what = "a tool whose name has other characters or another length than names have";
-    let expected = "name tools with 1 to 128 letters, digits, underscores, hyphens and dots";
-    context.require(&rule::TOOL_04, is_name, what, expected);
-    let is_object = tool.get("inputSchema").is_some_and(|schema| text(schema, "type") == Some("object"));
-    let what = "a tool whose inputSchema is no schema of type object";
-    let expected = "set type to object in inputSchema, also for tools without arguments";
-    context.require(&rule::TOOL_05, is_object, what, expected);
+/// Judges the names and schemas of a list; a violation names the first tool that shows it.
+fn check_tools(tools: &[Value], context: &mut Context<'_>) {
+    let names: Vec<&str> = tools.iter().filter_map(|tool| text(tool, "name")).collect();
+    if !names.is_empty() {
+        let wrong: Vec<&str> = names.into_iter().filter(|name| !is_tool_name(name)).collect();
+        let violation = named(&wrong).map(|tools| {
+            let what = format!("the name of {tools} has other characters or another length than names have");
+            (what, "name tools with 1 to 128 letters, digits, underscores, hyphens and dots")
+        });
+        context.judge(&rule::TOOL_04, violation);
+    }
+    let objects = tools.iter().filter(|tool| tool.is_object());
+    let (right, wrong): (Vec<&Value>, Vec<&Value>) = objects.partition(|tool| {
+        tool.get("inputSchema").is_some_and(|schema| text(schema, "type") == Some("object"))
+    });
+    if !right.is_empty() || !wrong.is_empty() {
+        let wrong: Vec<&str> = wrong.into_iter().map(|tool| text(tool, "name").unwrap_or_default()).collect();
+        let violation = named(&wrong).map(|tools| {
+            let what = format!("the inputSchema of {tools} is no schema of type object");
+            (what, "set type to object in inputSchema, also for tools without arguments")
+        });
+        context.judge(&rule::TOOL_05, violation);
+    }
+}
+
+fn is_tool_name(name: &str) -> bool {
+    (1..=128).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+}
+
+/// The first of these tools, and how many more there are; nothing where there are none.
+fn named(tools: &[&str]) -> Option<String> {
+    let (first, others) = tools.split_first()?;
+    let first = excerpt(first);
+    Some(match others.len() {
+        0 => format!("the tool \"{first}\""),
+        1 => format!("the tool \"{first}\" and one more"),
+        count => format!("the tool \"{first}\" and {count} more"),
+    })
 }
 
 fn check_content(result: &Value, is_structured: bool, rules: &Rules, context: &mut Context<'_>) {
