@@ -141,6 +141,7 @@ pub(crate) fn examples() -> Vec<Example> {
                 block("2025-06-18", json!({"type": "resource", "resource": {"text": "x"}})),
                 block("2025-06-18", json!({"type": "resource", "resource": {"uri": "a:b", "blob": "?"}})),
                 block("2025-06-18", json!({"text": "x"})),
+                block("2025-06-18", json!({"type": "txt", "text": "x"})),
                 called("2025-06-18", json!({"tools": {}}), json!({})),
             ],
         ),

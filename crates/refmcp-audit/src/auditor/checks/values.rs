@@ -2,6 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::revision::{Revision, Rules};
 use serde_json::Value;
 
@@ -80,7 +81,7 @@ pub(super) fn is_same(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// What is wrong with a content block of a tool's result or a prompt. Types that no revision has are left alone.
+/// What is wrong with a content block of a tool's result or a prompt.
 pub(super) fn block_violation(block: &Value, rules: &Rules) -> Option<Violation> {
     let expected_type = "send blocks of the types that the revision has";
     match text(block, "type") {
@@ -109,7 +110,10 @@ pub(super) fn block_violation(block: &Value, rules: &Rules) -> Option<Violation>
             "a resource_link without a uri or a name",
             "link by uri and name",
         ),
-        Some(_) => None,
+        Some(kind) => Some((
+            format!("a content block of the type \"{}\", which the revision does not have", excerpt(kind)),
+            expected_type,
+        )),
     }
 }
 
