@@ -101,6 +101,27 @@ impl SchemaValidator {
     }
 }
 
+/// What makes a value no JSON Schema of its dialect; nothing where the dialect is not one of those that are supported, or where the
+/// schema is too large to tell.
+pub fn schema_violation(schema: &JsonObject) -> Option<String> {
+    let draft = dialect(schema).ok()?;
+    let value = Value::Object(schema.clone());
+    if parts(&value) > MAX_VALUES {
+        return None;
+    }
+    let checked = match draft {
+        Draft::Draft7 => jsonschema::draft7::meta::validate(&value),
+        Draft::Draft201909 => jsonschema::draft201909::meta::validate(&value),
+        _ => jsonschema::draft202012::meta::validate(&value),
+    };
+    let error = checked.err()?;
+    let why = excerpt(&error.to_string());
+    Some(match error.instance_path().as_str() {
+        "" => why,
+        path => format!("{}: {why}", excerpt(path)),
+    })
+}
+
 /// What is wrong. Where each alternative is a constant, the constants are named.
 fn text_of(error: &ValidationError<'_>) -> String {
     let Some(mut constants) = constants(error) else { return excerpt(&error.to_string()) };
@@ -388,5 +409,31 @@ mod tests {
             assert!(schema.validate(&deep(100)).is_err());
         };
         std::thread::Builder::new().stack_size(2 << 20).spawn(run).unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn what_is_no_schema_is_told_from_what_is_not_known() {
+        let violation = |schema: Value| schema_violation(schema.as_object().unwrap());
+        let draft = "http://json-schema.org/draft-07/schema#";
+        for schema in [
+            json!({}),
+            json!({"type": "object", "properties": {"a": {"type": ["string", "null"]}}, "required": ["a"]}),
+            json!({"$schema": draft, "items": [{"type": "string"}]}),
+            json!({"$ref": "https://example.org/elsewhere"}),
+            json!({"x-unknown": 5, "format": "none-that-is-known"}),
+            json!({"$schema": "https://example.org/a-dialect", "type": 5}),
+        ] {
+            assert_eq!(violation(schema.clone()), None, "{schema}");
+        }
+        for schema in [
+            json!({"type": "objekt"}),
+            json!({"required": "a"}),
+            json!({"properties": {"a": {"type": "text"}}}),
+            json!({"$schema": draft, "properties": ["a"]}),
+        ] {
+            assert!(violation(schema.clone()).is_some(), "{schema}");
+        }
+        let told = violation(json!({"properties": {"a": {"minLength": "1"}}})).unwrap();
+        assert!(told.starts_with("/properties/a/minLength: "), "{told}");
     }
 }

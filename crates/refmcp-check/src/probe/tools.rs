@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use refmcp_proto::jsonrpc::excerpt;
 use refmcp_proto::model::JsonObject;
 use refmcp_proto::param_headers::param_headers;
 use refmcp_proto::rule;
-use refmcp_proto::schema::{SchemaError, SchemaValidator};
+use refmcp_proto::schema::{SchemaError, SchemaValidator, schema_violation};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -19,8 +20,12 @@ pub(super) static PROBES: &[Probe] = &[
     Probe::gentle("unknown-tool", &[&rule::TOOL_09], |cx| Box::pin(unknown_tool(cx))),
     Probe::harsh("tool-without-name", &[&rule::TOOL_12], |cx| Box::pin(tool_without_name(cx))),
     Probe::gentle("missing-argument", &[&rule::TOOL_12, &rule::TOOL_10], |cx| Box::pin(missing_argument(cx))),
+    Probe::gentle("tool-schemas", &[&rule::TOOL_05], |cx| Box::pin(tool_schemas(cx))),
     Probe::gentle("call-tools", &[&rule::TOOL_06], |cx| Box::pin(call_tools(cx))),
 ];
+
+/// Tools whose schemas are reported.
+const MAX_SCHEMA_VIOLATIONS: usize = 16;
 
 /// Tools that are called in each revision.
 const MAX_CALLS: usize = 200;
@@ -48,6 +53,42 @@ pub(super) fn callable(cx: &Context) -> Result<Vec<Value>, Stop> {
         return Err(cx.offer.tools.without(why));
     }
     Ok(tools)
+}
+
+/// Input schemas are JSON Schemas.
+async fn tool_schemas(cx: &mut Context) -> Result<(), Stop> {
+    let tools = tools(cx)?;
+    // Older revisions name no dialect by which that could be told.
+    if !rule::RPC_18.revisions.contains(cx.revision) {
+        return Err(Stop::Skipped("the revision names no dialect of schemas".to_owned()));
+    }
+    let session = cx.session().await?;
+    let mut list = Answer::default();
+    list.exchange.set_request(&session.message("tools/list", json!({})).1.to_string());
+    list.exchange.repeat = cx.repeat();
+    let mut found = 0;
+    for tool in &tools {
+        // The auditor judges whether there is one.
+        let Some(schema) = tool.get("inputSchema").and_then(Value::as_object) else { continue };
+        let Some(why) = schema_violation(schema) else { continue };
+        found += 1;
+        let mut answer = list.clone();
+        answer.exchange.add_answer(&tool.to_string());
+        let what = || {
+            format!("the inputSchema of {} is no JSON Schema: {why}", excerpt(name(tool).unwrap_or_default()))
+        };
+        cx.check(&rule::TOOL_05, &answer, false, what, "declare a schema that is valid by its dialect");
+        if found == MAX_SCHEMA_VIOLATIONS {
+            break;
+        }
+    }
+    if found == 0 {
+        cx.check(&rule::TOOL_05, &list, true, String::new, "");
+    }
+    match cx.offer.tools.missing.clone() {
+        Some(missing) => Err(Stop::NotVerified(missing)),
+        None => Ok(()),
+    }
 }
 
 /// An unknown tool is a JSON-RPC error.

@@ -36,6 +36,20 @@ pub(super) fn examples() -> Vec<Example> {
             }),
         ),
         pipe(
+            "tool-schemas",
+            &["TOOL-05"],
+            SESSIONS,
+            Change::after(|asked, reply| {
+                if asked.method() == "tools/list" {
+                    reply.edit(|message| {
+                        if let Some(schema) = message.pointer_mut("/result/tools/0/inputSchema") {
+                            schema["required"] = json!("message");
+                        }
+                    });
+                }
+            }),
+        ),
+        pipe(
             "call-tools",
             &["TOOL-06"],
             SESSIONS,
