@@ -107,7 +107,7 @@ const MAX_OPEN: usize = 4096;
 /// Events before the first message of a connection that are held.
 const MAX_BEFORE: usize = 4;
 
-/// Different clients and servers whose verdicts are kept; further ones count together with the last.
+/// Different clients and servers whose verdicts are kept; further ones count together, in the last verdict.
 const MAX_JUDGEMENTS: usize = 256;
 
 impl Auditor {
@@ -288,6 +288,15 @@ fn add(all: &mut Vec<Judgement>, judgement: Judgement) {
     let same = same.or_else(|| full.then(|| all.len() - 1));
     match same.and_then(|at| all.get_mut(at)) {
         Some(known) => {
+            // The names would blame one party for what others did.
+            for (name, other, further) in [
+                (&mut known.client, &judgement.client, "further clients"),
+                (&mut known.server, &judgement.server, "further servers"),
+            ] {
+                if name != other {
+                    further.clone_into(name);
+                }
+            }
             known.revisions = judgement.revisions.iter().fold(known.revisions, RevisionSet::with);
             known.verdicts.merge(judgement.verdicts);
             known.features.merge(&judgement.features);

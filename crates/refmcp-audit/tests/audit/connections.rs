@@ -132,3 +132,19 @@ fn a_batch_may_be_refused_for_its_token_as_a_whole() {
         assert_eq!(verdict.map_or(0, |verdict| verdict.broken), broken, "{status}");
     }
 }
+
+#[test]
+fn clients_beyond_the_limit_are_judged_together_and_under_no_name() {
+    let mut server = Server::default();
+    for connection in 0..260 {
+        server.opened(connection);
+        server.passes(connection, Direction::Received, opening(&format!("c{connection}")));
+        server.passes(connection, Direction::Sent, result(0, initialized("2025-03-26", json!({}))));
+        server.closed(connection);
+    }
+    let judgements = server.finish();
+    assert_eq!(judgements.len(), 256);
+    let (last, others) = judgements.split_last().unwrap();
+    assert_eq!((&*last.client, &*last.server), ("further clients", "s 1"));
+    assert!(others.iter().enumerate().all(|(number, it)| it.client == format!("c{number} 1")));
+}
