@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use refmcp_audit::auditor::audited_rules;
 use refmcp_audit::verdict::Role;
 use refmcp_client::transport::BoxFuture;
 use refmcp_proto::revision::{Lifecycle, Revision};
@@ -18,7 +19,7 @@ use tokio::time::timeout;
 
 use crate::connection::Audited;
 use crate::offer::{Offer, name, read_only};
-use crate::probe::{self, Context, Probe, Runs, Shared, Stop};
+use crate::probe::{self, Conduct, Context, Probe, Runs, Shared, Stop};
 use crate::report::{CheckReport, CheckResult, CheckViolation, Exchange, Outcome};
 use crate::session::{NotOpen, OpenError, Session};
 use crate::target::Target;
@@ -67,7 +68,11 @@ impl Options {
     }
 
     fn wants_probe(&self, probe: &Probe) -> bool {
-        let judges = probe.rules.is_empty() || probe.rules.iter().any(|rule| self.wants(rule));
+        let by_auditor = |rule: &&'static Rule| audited_rules().any(|audited| audited.id == rule.id);
+        // What brings a rule about that the auditor judges is not known; it sees what gentle probes do.
+        let brings_about = probe.conduct == Conduct::Gentle && self.only.iter().any(by_auditor);
+        let judges =
+            probe.rules.is_empty() || probe.rules.iter().any(|rule| self.wants(rule)) || brings_about;
         judges && (self.probes.is_empty() || self.probes.iter().any(|name| name == probe.name))
     }
 

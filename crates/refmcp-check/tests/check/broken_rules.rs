@@ -137,6 +137,25 @@ async fn a_long_answer_has_its_request_too() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rule_that_the_auditor_judges_can_be_asked_for_alone() {
+    let unknown = Change::after(|asked, reply| {
+        if asked.method() == "tools/call" {
+            reply.edit(|message| {
+                if let Some(content) = message.pointer_mut("/result/content") {
+                    *content = json!([{ "type": "unknown" }]);
+                }
+            });
+        }
+    });
+    let mut options = Options::default();
+    options.revisions = vec![SESSIONS];
+    options.only = vec![&refmcp_proto::rule::TOOL_16];
+    let report = Checker::new(unknown.pipe(), options).run(|_| {}).await;
+    assert_eq!(report.broken().count(), 1, "{report:#?}");
+    assert!(report.results.iter().all(|it| it.rule.id == "TOOL-16" && it.probe == "audit"), "{report:#?}");
+}
+
 #[test]
 fn every_rule_that_is_checked_has_examples() {
     let checked: BTreeSet<&str> = checked_rules().map(|rule| rule.id).collect();

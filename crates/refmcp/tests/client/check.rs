@@ -32,7 +32,7 @@ fn a_finding_has_what_to_change_and_how_to_repeat_it() {
     let rule = &report["judgements"][0]["rules"][0];
     assert_eq!((ended.code, &rule["outcome"], &rule["level"]), (6, &"broken".into(), &"must".into()));
     let exchange = &rule["violations"][0]["exchange"];
-    assert!(exchange["repeat"].as_str().unwrap().starts_with("printf"), "{rule}");
+    assert!(exchange["repeat"].as_str().unwrap().starts_with("(printf"), "{rule}");
 }
 
 #[test]
