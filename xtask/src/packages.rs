@@ -7,8 +7,14 @@ use anyhow::{Result, bail};
 use refmcp_runners::shell;
 
 /// Programs, and the packages of Debian that have them.
-const NEEDED: [(&str, &str); 5] =
-    [("nginx", "nginx-light"), ("haproxy", "haproxy"), ("bash", "bash"), ("zsh", "zsh"), ("fish", "fish")];
+const NEEDED: [(&str, &str); 6] = [
+    ("nginx", "nginx-light"),
+    ("haproxy", "haproxy"),
+    ("redis-server", "redis-server"),
+    ("bash", "bash"),
+    ("zsh", "zsh"),
+    ("fish", "fish"),
+];
 
 /// Where programs are, also those that are not for everybody.
 const FOLDERS: [&str; 6] =
@@ -70,8 +76,8 @@ mod tests {
         assert!(is_there("env") && !is_there("no-such-program"));
         let said = what_to_install(&NEEDED);
         assert!(
-            said.contains("(nginx, haproxy, bash, zsh, fish)")
-                && said.contains("apt-get install nginx-light haproxy bash zsh fish,"),
+            said.contains("(nginx, haproxy, redis-server, bash, zsh, fish)")
+                && said.contains("apt-get install nginx-light haproxy redis-server bash zsh fish,"),
             "{said}"
         );
     }

@@ -10,7 +10,7 @@ enum May {
 }
 
 /// One line for each crate of the workspace; a new crate gets one before it is used.
-const ARROWS: [(&str, May); 17] = [
+const ARROWS: [(&str, May); 18] = [
     ("refmcp-proto", May::Use(&[])),
     ("refmcp-auth", May::Use(&[])),
     ("refmcp-issuer", May::Use(&["refmcp-auth"])),
@@ -23,6 +23,7 @@ const ARROWS: [(&str, May); 17] = [
         "refmcp-testkit",
         May::Use(&["refmcp-audit", "refmcp-faults", "refmcp-proto", "refmcp-transport", "refmcp-server"]),
     ),
+    ("refmcp-redis", May::Use(&["refmcp-proto", "refmcp-server"])),
     ("refmcp-reference", May::Use(&["refmcp-server"])),
     ("refmcp-faults", May::Use(&["refmcp-proto"])),
     (

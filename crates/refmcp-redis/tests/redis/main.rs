@@ -1,0 +1,8 @@
+//! Against a real server, which each test starts for itself.
+#![cfg(unix)]
+
+mod contract;
+mod kept;
+mod outages;
+mod server;
+mod startup;
