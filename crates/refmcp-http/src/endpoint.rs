@@ -89,8 +89,10 @@ impl EndpointBuilder {
         let budget = server.memory().clone();
         // What can be given up must leave room for what cannot.
         options.total_bytes = options.total_bytes.min(budget.limit() / 2);
-        let memory =
-            || Arc::new(MemoryBackplane::with_budget(options.memory(), &budget)) as Arc<dyn Backplane>;
+        let memory = || {
+            Arc::new(MemoryBackplane::with_budget(options.backplane_settings(), &budget))
+                as Arc<dyn Backplane>
+        };
         let is_shared = backplane.is_some();
         let backplane = backplane.unwrap_or_else(memory);
         server.use_backplane(backplane.clone());

@@ -130,8 +130,8 @@ impl Options {
         self.max_sessions_per_client.unwrap_or(self.max_sessions.div_ceil(4).max(1))
     }
 
-    /// The limits of the backplane in memory.
-    pub(crate) fn memory(&self) -> BackplaneSettings {
+    /// The limits of a backplane that follow from these options.
+    pub fn backplane_settings(&self) -> BackplaneSettings {
         BackplaneSettings {
             sessions: self.max_sessions,
             streams: self.max_streams,

@@ -322,6 +322,14 @@ impl Refusal {
     }
 }
 
+impl Refusal {
+    /// The answer to the question whether the server is ready, while it cannot reach the backplane.
+    pub(crate) fn no_backplane() -> Self {
+        let why = "the backplane cannot be reached: sessions and tasks are refused, requests that need none are served";
+        Self::unavailable(Reason::Fault, why, 1)
+    }
+}
+
 /// The backplane cannot be reached.
 impl From<Unavailable> for Refusal {
     #[cold]

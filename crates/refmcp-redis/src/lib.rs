@@ -62,6 +62,7 @@ pub struct RedisBackplane {
     prefix: String,
     poll: Duration,
     settings: BackplaneSettings,
+    fingerprint: Option<String>,
     version: String,
     is_volatile: bool,
 }
@@ -124,7 +125,7 @@ impl RedisBackplane {
         let (client, prefix) = (options.client()?, options.key_prefix()?);
         let address = options.address().to_owned();
         let channel = format!("{prefix}hints");
-        let RedisOptions { timeout, poll, allow_volatile, settings, .. } = options;
+        let RedisOptions { timeout, poll, allow_volatile, settings, fingerprint, .. } = options;
         let (link, info) = Link::open(client, address, timeout, allow_volatile, channel).await?;
         if info.is_volatile {
             tracing::warn!(
@@ -139,6 +140,7 @@ impl RedisBackplane {
             prefix,
             poll,
             settings,
+            fingerprint,
             version: info.version,
             is_volatile: info.is_volatile,
         };
@@ -177,13 +179,15 @@ impl RedisBackplane {
         Ok(())
     }
 
-    /// Warns when another replica was started with other settings: each holds its own calls to its own limits.
+    /// Warns when another replica was started with other settings, or with something else that all must have in common. Each
+    /// holds its own calls to its own limits.
     async fn compare_settings(&self) -> Result<(), Unavailable> {
         let key = format!("{}settings", self.prefix);
-        let ours: BTreeMap<String, String> = settings_list(&self.settings)
+        let mut ours: BTreeMap<String, String> = settings_list(&self.settings)
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value.to_string()))
             .collect();
+        ours.extend(self.fingerprint.clone().map(|fingerprint| ("fingerprint".to_owned(), fingerprint)));
         let mut get = cmd("HGETALL");
         get.arg(&key);
         let theirs: BTreeMap<String, String> = match self.link.run("HGETALL", &get).await? {
@@ -200,7 +204,7 @@ impl RedisBackplane {
                     setting = name,
                     ours = value,
                     theirs = other,
-                    "another replica has other limits; give all replicas the same"
+                    "another replica was started with something else; give all replicas the same options and keys"
                 );
             }
         }

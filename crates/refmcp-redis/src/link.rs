@@ -60,8 +60,8 @@ enum CommandError {
     NotConnected { address: String, why: Arc<str> },
     #[error("{address} did not reply within {within:?}")]
     Overdue { address: String, within: Duration },
-    #[error("{address} refused {what}")]
-    Refused { address: String, what: &'static str, source: RedisError },
+    #[error("{address} did not carry out {what}: {error}")]
+    Failed { address: String, what: &'static str, error: RedisError },
 }
 
 impl Link {
@@ -106,7 +106,7 @@ impl Link {
     /// Runs a command.
     pub(crate) async fn run(&self, what: &'static str, command: &Cmd) -> Result<Value, Unavailable> {
         let reply = self.shared.send(command).await?;
-        reply.map_err(|source| self.shared.refused(what, source))
+        reply.map_err(|error| self.shared.failed(what, error))
     }
 
     /// Runs a script, by its digest where Redis knows that.
@@ -119,7 +119,7 @@ impl Link {
             Err(error) if error.code() == Some("NOSCRIPT") => {
                 self.run(script.name, &build("EVAL", &script.text)).await
             }
-            reply => reply.map_err(|source| self.shared.refused(script.name, source)),
+            reply => reply.map_err(|error| self.shared.failed(script.name, error)),
         }
     }
 }
@@ -155,12 +155,12 @@ impl Shared {
         }
     }
 
-    fn refused(&self, what: &'static str, source: RedisError) -> Unavailable {
+    fn failed(&self, what: &'static str, error: RedisError) -> Unavailable {
         // Another one may be the primary by now.
-        if source.is_io_error() || source.is_unrecoverable_error() || source.code() == Some("READONLY") {
+        if error.is_io_error() || error.is_unrecoverable_error() || error.code() == Some("READONLY") {
             self.doubted.notify_one();
         }
-        Unavailable::new(CommandError::Refused { address: self.address.clone(), what, source })
+        Unavailable::new(CommandError::Failed { address: self.address.clone(), what, error })
     }
 
     /// The connection, if there is one soon.
@@ -268,7 +268,11 @@ fn describe(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
-        text = format!("{text}: {cause}");
+        let cause_text = cause.to_string();
+        // Some errors have the text of their cause in their own.
+        if !text.ends_with(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
         source = cause.source();
     }
     text

@@ -31,6 +31,8 @@ pub struct RedisOptions {
     pub allow_volatile: bool,
     /// How much is kept. All replicas should have the same.
     pub settings: BackplaneSettings,
+    /// A digest of what all replicas must have in common besides, such as a key. One that has another is warned of.
+    pub fingerprint: Option<String>,
 }
 
 impl RedisOptions {
@@ -57,6 +59,7 @@ impl RedisOptions {
             poll: Duration::from_secs(5),
             allow_volatile: false,
             settings: BackplaneSettings::default(),
+            fingerprint: None,
         })
     }
 

@@ -8,6 +8,7 @@
 //! | [`leaks`] | searches logs for secrets |
 //! | [`messages`] | the parameters of `initialize`, and the `_meta` of requests without a session |
 //! | [`ports`] | free ports that are known before something listens there |
+//! | `redis` | a `redis-server` for a test (on Unix) |
 //! | [`script`] | the handlers of the engine: tools, resources and prompts for every situation |
 //! | [`sealer`] | an insecure sealer of request states |
 //! | [`transcript`] | conversations as text files, run under several revisions |
@@ -47,6 +48,8 @@ pub mod ports;
 mod random;
 #[cfg(feature = "server")]
 pub mod recording_observer;
+#[cfg(unix)]
+pub mod redis;
 #[cfg(feature = "server")]
 pub mod replay;
 #[cfg(feature = "server")]

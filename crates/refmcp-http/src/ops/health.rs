@@ -1,11 +1,14 @@
 //! Health, readiness and metrics: `/healthz`, `/readyz` and `/metrics`.
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::extract::{Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::access::caller::Client;
 use crate::access::guard;
@@ -14,6 +17,9 @@ use crate::ops::prometheus::CONTENT_TYPE;
 use crate::ops::refusal_log::logged_path;
 use crate::refusal::Refusal;
 use crate::routes::{ROUTES, Route, Target};
+
+/// For how long readiness waits for the backplane: shorter than load balancers wait.
+const BACKPLANE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Where `/healthz`, `/readyz` and `/metrics` are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,7 +37,8 @@ impl Endpoint {
     /// rate limits. With [`OpsRoutes::Separate`] they are nowhere else.
     pub fn ops_router(&self) -> Router {
         let serve = |State(endpoint): State<Self>, request: Request| async move {
-            endpoint.answer_ops(Client::of_request(&request), &request)
+            let client = Client::of_request(&request);
+            endpoint.answer_ops(client, &request.into_parts().0).await
         };
         let routes = ROUTES.iter().filter(|route| route.target.is_ops());
         routes
@@ -39,14 +46,18 @@ impl Endpoint {
             .with_state(self.clone())
     }
 
-    pub(crate) fn answer_ops<B>(&self, client: Client, request: &axum::http::Request<B>) -> Response {
+    pub(crate) async fn answer_ops(&self, client: Client, head: &Parts) -> Response {
         let (began, inner) = (Instant::now(), &self.inner);
-        let path = request.uri().path();
+        let path = head.uri.path();
         let route = inner.options.path.route(path).filter(|route| route.target.is_ops());
-        let response = inner.serve_ops(client, route, request).unwrap_or_else(|refusal| {
+        let response = match inner.admit_ops(client, route, head) {
+            Ok(target) => serve(inner, target).await,
+            Err(refusal) => Err(refusal),
+        };
+        let response = response.unwrap_or_else(|refusal| {
             let unknown = route.is_none().then(|| logged_path(path));
             let path = route.map(|route| route.path).or(unknown.as_deref());
-            inner.refused(client, Some(request.method()), path, &refusal);
+            inner.refused(client, Some(&head.method), path, &refusal);
             refusal.into_response()
         });
         inner.metrics.answered(route, response.status(), began.elapsed());
@@ -55,32 +66,48 @@ impl Endpoint {
 }
 
 impl EndpointState {
-    /// Serves a request of an operator. A web page must not reach a listener on this machine through its visitor's
+    /// Checks a request of an operator. A web page must not reach a listener on this machine through its visitor's
     /// browser, so `Host` and `Origin` are checked here too.
-    fn serve_ops<B>(
-        &self,
-        client: Client,
-        route: Option<&Route>,
-        request: &axum::http::Request<B>,
-    ) -> Result<Response, Refusal> {
-        let (uri, headers) = (request.uri(), request.headers());
+    fn admit_ops(&self, client: Client, route: Option<&Route>, head: &Parts) -> Result<Target, Refusal> {
+        let (uri, headers) = (&head.uri, &head.headers);
         guard::check(&self.options.hosts, &self.options.origins, client.local_address, uri, headers)
             .map_err(|error| Refusal::guard(error, headers))?;
         let route = route.ok_or_else(Refusal::not_found)?;
-        if !route.methods.contains(&request.method().as_str()) {
+        if !route.methods.contains(&head.method.as_str()) {
             return Err(Refusal::method(route.methods, "this method is not served here"));
         }
-        serve(self, route.target)
+        Ok(route.target)
+    }
+
+    /// Whether the state that replicas share can be reached; state in memory always can.
+    async fn reaches_backplane(&self) -> bool {
+        if !self.sessions.is_shared {
+            return true;
+        }
+        match timeout(BACKPLANE_TIMEOUT, self.sessions.backplane.latest()).await {
+            Ok(Ok(_)) => true,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "not ready");
+                false
+            }
+            Err(_) => {
+                tracing::warn!("not ready: the shared state does not answer");
+                false
+            }
+        }
     }
 }
 
-pub(crate) fn serve(endpoint: &EndpointState, target: Target) -> Result<Response, Refusal> {
+/// The answer to a request of an operator.
+pub(crate) async fn serve(endpoint: &EndpointState, target: Target) -> Result<Response, Refusal> {
     match target {
         Target::Health => Ok(plain("alive\n".to_owned())),
         // That it is not ready is an answer to the question, and no refusal to be logged or counted.
         Target::Ready if endpoint.is_draining() => Ok(Refusal::stopping().into_response()),
         Target::Ready => Ok(match endpoint.check_running() {
-            Ok(()) => plain("ready\n".to_owned()),
+            // Boxed: connections need no memory for it.
+            Ok(()) if Box::pin(endpoint.reaches_backplane()).await => plain("ready\n".to_owned()),
+            Ok(()) => Refusal::no_backplane().into_response(),
             Err(stopping) => stopping.into_response(),
         }),
         Target::Metrics => {

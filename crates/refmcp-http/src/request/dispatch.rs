@@ -163,7 +163,7 @@ impl EndpointState {
             return Ok(cors::preflight(route.methods, &head.headers));
         }
         match (route.target, &self.options.resource_server) {
-            (target, None) if target.is_ops() => health::serve(self, target),
+            (target, None) if target.is_ops() => health::serve(self, target).await,
             (Target::Metadata, Some(resource_server)) => resource_server.metadata_response(&head),
             (Target::Metadata, None) => Err(Refusal::not_found()),
             // Boxed: without a resource server, connections need no memory for it.
@@ -241,7 +241,7 @@ impl EndpointState {
                 Box::pin(get::get(self, caller, head))
             }
             (Target::Mcp | Target::WebSocket, _) => Box::pin(ready(websocket::upgrade(self, &caller, head))),
-            (target, _) => Box::pin(ready(health::serve(self, target))),
+            (target, _) => Box::pin(health::serve(self, target)),
         }
     }
 }

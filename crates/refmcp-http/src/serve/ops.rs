@@ -66,9 +66,8 @@ impl Endpoint {
     }
 
     async fn serve_ops_connection(&self, stream: TcpStream, client: Client) -> hyper::Result<()> {
-        let service = service_fn(|request: hyper::Request<Incoming>| {
-            let response = self.answer_ops(client, &request);
-            async move { Ok::<_, Infallible>(response) }
+        let service = service_fn(|request: hyper::Request<Incoming>| async move {
+            Ok::<_, Infallible>(self.answer_ops(client, &request.into_parts().0).await)
         });
         let mut builder = http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).keep_alive(false);

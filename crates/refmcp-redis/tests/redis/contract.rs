@@ -7,10 +7,11 @@ use std::time::Duration;
 use refmcp_redis::RedisBackplane;
 use refmcp_testkit::backplane::races::RACES;
 use refmcp_testkit::backplane::{BackplaneFixture, CASES, Case, Replicas, steps};
+use refmcp_testkit::redis::RedisServer;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::server::RedisServer;
+use crate::server::options;
 
 /// Longer than anything takes that is no waiting, also on a busy machine.
 const TICK: Duration = Duration::from_millis(150);
@@ -21,7 +22,7 @@ const AT_ONCE: usize = 12;
 /// Each state has keys of its own in one server.
 fn fixture(server: &RedisServer, tick: Duration) -> BackplaneFixture {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    let options = server.options();
+    let options = options(server);
     BackplaneFixture::new(tick, move |settings| {
         let prefix = format!("test-{}", COUNT.fetch_add(1, Ordering::Relaxed));
         let mut options = options.clone();

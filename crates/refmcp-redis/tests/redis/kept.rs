@@ -12,13 +12,14 @@ use refmcp_server::backplane::{
     NewSession, NewTask, OpenStreamOutcome, ParkOutcome, PostKey, ReadFrom, ReadOutcome, SessionId,
     StreamEventKind, StreamKey, StreamNumber, WriterEpoch,
 };
+use refmcp_testkit::redis::RedisServer;
 
-use crate::server::RedisServer;
+use crate::server::{commands, connect, options};
 
 const IDLE: Duration = Duration::from_secs(600);
 
 async fn with(server: &RedisServer, settings: BackplaneSettings) -> RedisBackplane {
-    let mut options = server.options();
+    let mut options = options(server);
     options.settings = settings;
     RedisBackplane::connect(options).await.unwrap()
 }
@@ -87,7 +88,7 @@ async fn use_all(redis: &RedisBackplane, session: &SessionId) {
 async fn keys_tell_no_secrets_and_all_expire() {
     let server = RedisServer::start();
     let settings = BackplaneSettings { tombstones: 1, streams: 1, ..BackplaneSettings::default() };
-    let (redis, mut commands) = (with(&server, BackplaneSettings::default()).await, server.commands().await);
+    let (redis, mut commands) = (with(&server, BackplaneSettings::default()).await, commands(&server).await);
     let id = session(&redis, "SECRET-SESSION").await;
     use_all(&redis, &id).await;
     // Another one with a tombstone.
@@ -132,7 +133,7 @@ async fn all_bytes_come_back() {
     let server = RedisServer::start();
     let short = Duration::from_millis(20);
     let settings = BackplaneSettings { retention: short, late: short, ..BackplaneSettings::default() };
-    let (redis, mut commands) = (with(&server, settings).await, server.commands().await);
+    let (redis, mut commands) = (with(&server, settings).await, commands(&server).await);
     let id = session(&redis, "a").await;
     let empty = number(&mut commands, &["GET", "refmcp:1:total"]).await;
     assert!(empty > 0);
@@ -181,7 +182,7 @@ async fn all_bytes_come_back() {
 #[tokio::test]
 async fn unused_sessions_are_swept() {
     let server = RedisServer::start();
-    let (redis, mut commands) = (server.connect().await, server.commands().await);
+    let (redis, mut commands) = (connect(&server).await, commands(&server).await);
     let idle = Duration::from_millis(20);
     for number in 0..500 {
         let id = SessionId::new(number.to_string());
@@ -199,7 +200,7 @@ async fn the_largest_session_makes_room() {
     let server = RedisServer::start();
     let redis =
         with(&server, BackplaneSettings { total_bytes: 100_000, ..BackplaneSettings::default() }).await;
-    let mut commands = server.commands().await;
+    let mut commands = commands(&server).await;
     let (large, small) = (session(&redis, "large").await, session(&redis, "small").await);
     let (much, little) = (stream(&redis, &large).await, stream(&redis, &small).await);
     for seq in 1..=10 {
@@ -268,9 +269,9 @@ async fn what_was_given_makes_room_before_unread_events_do() {
 #[tokio::test]
 async fn nothing_is_given_out_twice_after_a_loss() {
     let mut server = RedisServer::start();
-    let redis = Arc::new(server.connect().await);
+    let redis = Arc::new(connect(&server).await);
     let id = session(&redis, "a").await;
-    let mut commands = server.commands().await;
+    let mut commands = commands(&server).await;
     let key = keys(&mut commands).await.into_iter().find(|key| key.ends_with('}')).unwrap();
     let (first, generation) = (stream(&redis, &id).await, redis.bump("tools").await.unwrap());
     // As if the last moments were not written. A restart takes longer.

@@ -9,8 +9,9 @@ use refmcp_server::backplane::{
     AppendOutcome, Backplane, NewSession, OpenStreamOutcome, ReadFrom, ReadOutcome, SessionId,
     StreamEventKind, StreamKey, StreamReader, Unavailable, WriterEpoch,
 };
+use refmcp_testkit::redis::RedisServer;
 
-use crate::server::RedisServer;
+use crate::server::{commands, connect, options};
 
 /// Reached only by what hangs.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -54,7 +55,7 @@ fn causes(error: &Unavailable) -> String {
 #[tokio::test]
 async fn flushed_scripts_are_loaded_again() {
     let server = RedisServer::start();
-    let (redis, mut commands) = (server.connect().await, server.commands().await);
+    let (redis, mut commands) = (connect(&server).await, commands(&server).await);
     let key = stream(&redis).await;
     for seq in 1..=3 {
         let _: () = redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut commands).await.unwrap();
@@ -66,7 +67,7 @@ async fn flushed_scripts_are_loaded_again() {
 #[tokio::test]
 async fn no_acknowledged_event_is_lost_when_redis_is_killed() {
     let mut server = RedisServer::start();
-    let (one, other) = (Arc::new(server.connect().await), Arc::new(server.connect().await));
+    let (one, other) = (Arc::new(connect(&server).await), Arc::new(connect(&server).await));
     let key = stream(&one).await;
     let reading = tokio::spawn({
         let key = key.clone();
@@ -111,9 +112,9 @@ async fn no_acknowledged_event_is_lost_when_redis_is_killed() {
 #[tokio::test]
 async fn a_waiter_looks_again_after_a_reconnection() {
     let server = RedisServer::start();
-    let mut options = server.options();
+    let mut options = options(&server);
     options.poll = LIMIT * 10;
-    let (one, other) = (server.connect().await, Arc::new(RedisBackplane::connect(options).await.unwrap()));
+    let (one, other) = (connect(&server).await, Arc::new(RedisBackplane::connect(options).await.unwrap()));
     let key = stream(&one).await;
     let begun = StreamReader::begin(other.clone(), key.clone(), ReadFrom::After(0)).await;
     let mut reader = begun.unwrap().unwrap();
@@ -126,7 +127,7 @@ async fn a_waiter_looks_again_after_a_reconnection() {
             }
         }
     });
-    let mut commands = server.commands().await;
+    let mut commands = commands(&server).await;
     for seq in 1..=20 {
         let _: i64 = redis::cmd("CLIENT")
             .arg(&["KILL", "SKIPME", "yes", "TYPE", "pubsub"])
@@ -142,11 +143,11 @@ async fn a_waiter_looks_again_after_a_reconnection() {
 #[tokio::test]
 async fn a_slow_redis_is_an_error_in_time() {
     let server = RedisServer::start();
-    let mut options = server.options();
+    let mut options = options(&server);
     options.timeout = Duration::from_millis(200);
     let redis = RedisBackplane::connect(options).await.unwrap();
     let key = stream(&redis).await;
-    let mut commands = server.commands().await;
+    let mut commands = commands(&server).await;
     let _: () = redis::cmd("CLIENT").arg(&["PAUSE", "1500", "ALL"]).query_async(&mut commands).await.unwrap();
     let slow = append(&redis, &key, 1).await.unwrap_err();
     assert!(causes(&slow).contains("did not reply within"), "{}", causes(&slow));
@@ -159,7 +160,7 @@ async fn a_slow_redis_is_an_error_in_time() {
 #[tokio::test]
 async fn a_full_redis_refuses_and_recovers() {
     let server = RedisServer::start();
-    let (redis, mut commands) = (server.connect().await, server.commands().await);
+    let (redis, mut commands) = (connect(&server).await, commands(&server).await);
     let key = stream(&redis).await;
     assert_eq!(append(&redis, &key, 1).await.unwrap(), AppendOutcome::Stored);
     let mut limit = async |bytes: &str| {

@@ -7,8 +7,9 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use refmcp_redis::{RedisBackplane, RedisOptions};
 use refmcp_server::backplane::{Backplane, NewSession, SessionId};
 use refmcp_testkit::ports::free_port;
+use refmcp_testkit::redis::RedisServer;
 
-use crate::server::RedisServer;
+use crate::server::{commands, options};
 
 /// What a user of Redis needs; docs/scaling.md has the same.
 const RIGHTS: &str = "~refmcp:1:* resetchannels &refmcp:1:hints -@all +@connection +@scripting +@hash +@sortedset +@list \
@@ -39,7 +40,7 @@ async fn works(redis: &RedisBackplane) {
 #[tokio::test]
 async fn a_server_that_forgets_is_refused_unless_that_is_allowed() {
     let server = RedisServer::start_with(&["--appendonly", "no"]);
-    let mut options = server.options();
+    let mut options = options(&server);
     let refused = refusal(options.clone()).await;
     assert!(refused.contains("appendonly yes"), "{refused}");
     options.allow_volatile = true;
@@ -52,7 +53,7 @@ async fn a_server_that_forgets_is_refused_unless_that_is_allowed() {
 #[tokio::test]
 async fn a_server_that_evicts_is_refused() {
     let server = RedisServer::start_with(&["--appendonly", "yes", "--maxmemory-policy", "allkeys-lru"]);
-    let refused = refusal(server.options()).await;
+    let refused = refusal(options(&server)).await;
     assert!(
         refused.contains("allkeys-lru") && refused.contains("set maxmemory-policy noeviction"),
         "{refused}"
@@ -62,7 +63,7 @@ async fn a_server_that_evicts_is_refused() {
 #[tokio::test]
 async fn a_cluster_is_refused() {
     let server = RedisServer::start_with(&["--appendonly", "yes", "--cluster-enabled", "yes"]);
-    let refused = refusal(server.options()).await;
+    let refused = refusal(options(&server)).await;
     assert!(refused.contains("cluster"), "{refused}");
 }
 
@@ -70,17 +71,17 @@ async fn a_cluster_is_refused() {
 async fn no_server_is_an_error_with_the_address() {
     let mut server = RedisServer::start();
     server.kill();
-    let refused = refusal(server.options()).await;
+    let refused = refusal(options(&server)).await;
     assert!(refused.contains("redis.sock"), "{refused}");
 }
 
 #[tokio::test]
 async fn a_password_is_needed_and_never_shown() {
     let server = RedisServer::start_with(&["--appendonly", "yes", "--requirepass", "SECRET"]);
-    assert!(refusal(server.options()).await.to_lowercase().contains("auth"), "it says what is missing");
-    let wrong = refusal(server.options().password("SECRETS")).await;
+    assert!(refusal(options(&server)).await.to_lowercase().contains("auth"), "it says what is missing");
+    let wrong = refusal(options(&server).password("SECRETS")).await;
     assert!(!wrong.contains("SECRET"), "{wrong}");
-    works(&RedisBackplane::connect(server.options().password("SECRET")).await.unwrap()).await;
+    works(&RedisBackplane::connect(options(&server).password("SECRET")).await.unwrap()).await;
     let address = server.address("?pass=SECRET");
     works(&RedisBackplane::connect(RedisOptions::new(&address).unwrap()).await.unwrap()).await;
 }
@@ -88,7 +89,7 @@ async fn a_password_is_needed_and_never_shown() {
 #[tokio::test]
 async fn a_user_with_few_rights_is_enough() {
     let server = RedisServer::start();
-    let mut commands = server.commands().await;
+    let mut commands = commands(&server).await;
     let mut user = redis::cmd("ACL");
     user.arg("SETUSER").arg("refmcp").arg("on").arg(">SECRET").arg("resetkeys");
     RIGHTS.split_whitespace().for_each(|right| {

@@ -56,10 +56,10 @@ pub use task::{CreateTaskOutcome, NewTask, TaskEntry, TaskRecord, UpdateTaskOutc
 /// What a method of a backplane returns.
 pub type Result<T, E = Unavailable> = std::result::Result<T, E>;
 
-/// The state cannot be reached now. Whether the change was made is unknown; making it again is safe.
+/// The state cannot be reached now, and why. Whether the change was made is unknown; making it again is safe.
 #[derive(Debug, thiserror::Error)]
-#[error("the shared state cannot be reached")]
-pub struct Unavailable(#[source] Box<dyn Error + Send + Sync>);
+#[error("the shared state cannot be reached: {0}")]
+pub struct Unavailable(Box<dyn Error + Send + Sync>);
 
 impl Unavailable {
     /// For this reason.

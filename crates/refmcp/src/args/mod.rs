@@ -35,7 +35,8 @@ pub(crate) use record::RecordOptions;
 pub(crate) use relay::RelayOptions;
 pub(crate) use report::{ReportFormat, ReportOptions, SavedReport};
 pub(crate) use serve::{
-    AuthorizationOptions, BuiltinLogin, DpopPolicy, Policy, ServeOptions, ServerOptions, TokenIssuer,
+    AuthorizationOptions, BackplaneOptions, BuiltinLogin, DpopPolicy, Policy, ServeOptions, ServerOptions,
+    TokenIssuer,
 };
 pub(crate) use shell_words::split_words;
 pub(crate) use target::{Target, TargetName, UrlTransport, sha256_hex};

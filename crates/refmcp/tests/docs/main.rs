@@ -79,6 +79,12 @@ fn the_guide_to_operating() {
 }
 
 #[test]
+fn the_guide_to_scaling() {
+    let examples = examples(&read("docs/scaling.md"));
+    run("docs/scaling.md", &examples, &ports(&examples, BTreeMap::new()));
+}
+
+#[test]
 fn the_guide_to_faults() {
     let examples = examples(&read("docs/faults.md"));
     run("docs/faults.md", &examples, &ports(&examples, BTreeMap::new()));

@@ -1,6 +1,7 @@
 //! `serve` and `stdio`: the options of the reference server and of its listener.
 
 mod authorization;
+mod backplane;
 mod listen;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use super::value::{host_name, memory, ops_address, seconds, web_origin};
 use super::{OutputFormat, RecordOptions};
 
 pub(crate) use authorization::{AuthorizationOptions, BuiltinLogin, DpopPolicy, TokenIssuer};
+pub(crate) use backplane::BackplaneOptions;
 use listen::ListenOptions;
 pub(super) use listen::check_together;
 
@@ -91,6 +93,9 @@ pub(crate) struct ServeOptions {
 
     #[command(flatten)]
     pub(crate) server: ServerOptions,
+
+    #[command(flatten)]
+    pub(crate) backplane: BackplaneOptions,
 
     // Last, since its heading would be that of the options behind it.
     #[command(flatten)]

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod auth;
+mod backplane;
 
 use anyhow::{Context, Result};
 use refmcp_http::{Endpoint, OpsRoutes, Options, Rate, Shutdown, Tls};
@@ -87,7 +88,15 @@ async fn serve(options: ServeOptions) -> Result<()> {
             all.insert(id.to_owned(), JsonObject::new().into());
         }
     };
-    let more = |builder: ServerBuilder| configure(builder).capabilities(declare);
+    let state_key = backplane::state_key(&options.backplane)?;
+    let shared = backplane::connect(&options.backplane, &http, state_key.as_ref()).await?;
+    let more = |builder: ServerBuilder| {
+        let builder = configure(builder).capabilities(declare);
+        match state_key {
+            Some(key) => builder.seal_key(key),
+            None => builder,
+        }
+    };
     let server = refmcp_reference::server_with(reference, more)?;
     let said = match output {
         OutputFormat::Text => addresses.banner(ops_shown.as_deref(), "Authorization", &about.lines),
@@ -102,7 +111,11 @@ async fn serve(options: ServeOptions) -> Result<()> {
         _ => None,
     };
     announce(&said);
-    let endpoint = Endpoint::builder(server).options(http).build();
+    let mut endpoint = Endpoint::builder(server).options(http);
+    if let Some(shared) = shared {
+        endpoint = endpoint.backplane(shared);
+    }
+    let endpoint = endpoint.build();
     let signals = tokio::spawn(obey(signals, shutdown.clone(), tls));
     // Operators are answered until the end, and so see that the server stops.
     let (of_ops, end) = (endpoint.clone(), CancellationToken::new());
