@@ -84,6 +84,15 @@ impl RedisServer {
         }
     }
 
+    /// The number of its process.
+    ///
+    /// # Panics
+    ///
+    /// When it was killed.
+    pub fn process_id(&self) -> u32 {
+        self.process.as_ref().map(Child::id).unwrap_or_else(|| panic!("it was killed"))
+    }
+
     /// Its address, with these parameters.
     pub fn address(&self, parameters: &str) -> String {
         format!("redis+unix://{}{parameters}", self.socket().display())

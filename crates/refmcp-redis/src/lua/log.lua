@@ -95,11 +95,19 @@ local function push(session, number, log, event, length)
   wake(session, number)
 end
 
+-- Notes that a stream has ended and was read to its end, if that is so: it makes room before others do.
+local function note_read_out(session, number, log)
+  if log.state ~= RUNNING and log.read == log.last then
+    call('ZADD', part(session, ':read_out'), int(log.ended_at), int(number))
+  end
+end
+
 -- Ends a stream of a request.
 local function finish(session, number, log, state)
   log.state = state
   log.ended_at = now
   log.changed = true
+  note_read_out(session, number, log)
   call('RPUSH', part(session, ':ended'), int(number))
   call('HDEL', session.key .. ':running', int(number))
   over_at(session, now + S.retention)
@@ -128,6 +136,7 @@ end
 -- Leaves of a stream only what it answered; gives what that freed.
 local function bury(session, number)
   call('LREM', session.key .. ':ended', 1, int(number))
+  call('ZREM', session.key .. ':read_out', int(number))
   local log = stream(session, number)
   if not log then
     return 0

@@ -2,13 +2,8 @@
 
 -- Gives up the stream that ended first of those that were read to the end; gives what that freed.
 local function bury_read_out(session)
-  for _, number in ipairs(call('LRANGE', session.key .. ':ended', 0, -1)) do
-    local log = stream(session, tonumber(number))
-    if log and log.read == log.last then
-      return bury(session, tonumber(number))
-    end
-  end
-  return 0
+  local first = call('ZRANGE', session.key .. ':read_out', 0, 0)[1]
+  return first and bury(session, tonumber(first)) or 0
 end
 
 local function drop_given(session)
@@ -119,10 +114,11 @@ local function reclaim(bytes)
   return sum() + bytes <= S.total_bytes
 end
 
--- Takes room, making some where that is possible; false when it is not.
+-- Takes room, making some where that is possible; false when it is not. A full session makes a little more, since looking
+-- through its streams takes a while.
 local function take(session, bytes)
   while session.held + bytes > S.session_bytes do
-    if free(session, bytes) == 0 then
+    if free(session, math.max(bytes, math.floor(S.session_bytes / 64))) == 0 then
       return false
     end
   end

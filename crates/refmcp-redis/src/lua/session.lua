@@ -6,7 +6,7 @@
 local SESSION = 1024
 
 local PARTS = {
-  ':streams', ':events', ':running', ':ended', ':tombstones', ':posted',
+  ':streams', ':events', ':running', ':ended', ':read_out', ':tombstones', ':posted',
   ':responses', ':bodies', ':parked', ':states',
 }
 

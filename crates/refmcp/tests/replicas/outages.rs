@@ -4,8 +4,8 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::support::{Server, program, wait_for};
-use crate::{Client, Replicas, accept, next_message, rest};
+use crate::support::{Server, program, signal, wait_for};
+use crate::{Client, Replicas, accept, cancel, next_message, rest};
 
 /// The other process goes on with a call that waits for input when the one that asked is killed.
 #[test]
@@ -82,6 +82,53 @@ fn redis_is_killed_and_comes_back() {
     assert_eq!(client.post_to(1, &accept(&question)).status, 202);
     let answer = rest(client.resume_at(1, &id)).pop().expect("an answer");
     assert_eq!(answer["result"]["structuredContent"]["action"], "accept", "{answer}");
+}
+
+/// A Redis that takes everything and answers nothing is away, too: nothing hangs.
+#[test]
+fn redis_is_stopped_and_goes_on() {
+    let replicas = Replicas::start();
+    let client = Client::open(&replicas);
+    client.works();
+    signal("STOP", replicas.redis.process_id());
+    for number in 0..2 {
+        let refused = client.call_at(number, 6, "sum", &json!({ "a": 1, "b": 2 }));
+        assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")), "{}", refused.head);
+        replicas.wait_until_ready(number, false);
+        let params = json!({ "name": "sum", "arguments": { "a": 1, "b": 2 } });
+        let answer = replicas.post_stateless(number, "tools/call", "sum", params).json();
+        assert_eq!(answer["result"]["structuredContent"]["total"], 3, "it needs no session: {answer}");
+    }
+    signal("CONT", replicas.redis.process_id());
+    for number in 0..2 {
+        replicas.wait_until_ready(number, true);
+    }
+    client.works();
+}
+
+/// What a killed process has sent can be resumed at the other one, and the session goes on there.
+#[test]
+fn the_events_of_a_killed_process_stay() {
+    let mut replicas = Replicas::start();
+    let (session, first, second, progress);
+    {
+        let client = Client::open(&replicas);
+        let mut stream = client.call_at(0, 3, "long_task", &json!({ "steps": 1000, "step_ms": 20 }));
+        (first, _) = next_message(&mut stream);
+        (second, progress) = next_message(&mut stream);
+        session = client.session.clone();
+    }
+    replicas.servers[0].signal("KILL");
+    replicas.servers[0].exit();
+    let client = Client { replicas: &replicas, session };
+    let mut resumed = client.resume_at(1, &first);
+    assert_eq!(next_message(&mut resumed), (second, progress));
+    client.works_at(1);
+    // Nothing ends the call by itself; its client can.
+    assert_eq!(client.post_to(1, &cancel(3)).status, 202);
+    let messages = rest(resumed);
+    assert!(messages.iter().all(|message| message.get("id").is_none()), "{messages:?}");
+    assert_eq!(client.delete_at(1), 204);
 }
 
 #[test]

@@ -33,5 +33,6 @@ end
 if after + #events > log.read then
   log.read = after + #events
   log.changed = true
+  note_read_out(session, number, log)
 end
 return {'events', log.state == FINAL and after + #events == log.last and 1 or 0, events}
