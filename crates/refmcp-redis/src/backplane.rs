@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use redis::{Value, cmd};
 use refmcp_proto::jsonrpc::RequestId;
 use refmcp_server::backplane::{
     AppendOutcome, AttachOutcome, Backplane, ClaimedCall, CreateOutcome, CreateTaskOutcome, DeliverOutcome,
@@ -16,7 +15,6 @@ use refmcp_server::backplane::{
 
 use crate::RedisBackplane;
 use crate::keys::{name, request_of, request_text};
-use crate::scripts::millis;
 
 /// How many events are read at once, and how many of their bytes unless a single one has more.
 const BATCH: (usize, usize) = (256, 64 << 10);
@@ -401,15 +399,13 @@ impl Backplane for RedisBackplane {
     }
 
     async fn renew_replica(&self, replica: &str, ttl: Duration) -> Result<()> {
-        let mut set = cmd("SET");
-        set.arg(self.replica_key(replica)).arg(1).arg("PX").arg(millis(ttl).max(1));
-        self.link.run("SET", &set).await.map(drop)
+        let renew = self.invoke(&self.scripts.renew_replica).arg(name(replica));
+        renew.duration(ttl).run().await.map(drop)
     }
 
     async fn is_replica_there(&self, replica: &str) -> Result<bool> {
-        let mut exists = cmd("EXISTS");
-        exists.arg(self.replica_key(replica));
-        Ok(self.link.run("EXISTS", &exists).await? == Value::Int(1))
+        let reply = self.invoke(&self.scripts.is_replica_there).arg(name(replica)).run().await?;
+        Ok(reply.outcome() == "there")
     }
 
     async fn bump(&self, topic: &str) -> Result<u64> {

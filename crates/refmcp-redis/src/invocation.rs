@@ -53,10 +53,6 @@ impl RedisBackplane {
     pub(crate) fn stream_hint(&self, stream: &StreamKey) -> String {
         format!("{}:{}", name(stream.session.reveal()), stream.number.0)
     }
-
-    pub(crate) fn replica_key(&self, replica: &str) -> String {
-        format!("{}replica:{}", self.prefix, name(replica))
-    }
 }
 
 impl Invocation<'_> {
@@ -85,7 +81,11 @@ impl Invocation<'_> {
         self.number(millis(duration))
     }
 
-    pub(crate) async fn run(self) -> Result<Reply> {
+    pub(crate) async fn run(mut self) -> Result<Reply> {
+        let given = self.backplane.link.time().map(|time| time());
+        if let Some((now, _held)) = &given {
+            self.args.push(now.as_micros().to_string().into());
+        }
         let build = |command: &'static str, script: &str| -> Cmd {
             let mut built = cmd(command);
             built.arg(script).arg(usize::from(self.key.is_some()));

@@ -50,7 +50,7 @@ use refmcp_server::backplane::{BackplaneSettings, Unavailable};
 use link::Link;
 use scripts::{Scripts, settings_list};
 
-pub use options::RedisOptions;
+pub use options::{RedisOptions, TestTime};
 
 /// For how long the settings of a replica are remembered.
 const SETTINGS_SECONDS: u64 = 30 * 24 * 3600;
@@ -125,15 +125,16 @@ impl RedisBackplane {
         let (client, prefix) = (options.client()?, options.key_prefix()?);
         let address = options.address().to_owned();
         let channel = format!("{prefix}hints");
-        let RedisOptions { timeout, poll, allow_volatile, settings, fingerprint, .. } = options;
-        let (link, info) = Link::open(client, address, timeout, allow_volatile, channel).await?;
+        let RedisOptions { timeout, poll, allow_volatile, settings, fingerprint, time, .. } = options;
+        let (link, info) =
+            Link::open(client, address, timeout, allow_volatile, channel, time.clone()).await?;
         if info.is_volatile {
             tracing::warn!(
                 address = link.address(),
                 "Redis writes nothing to disk: a restart ends all sessions"
             );
         }
-        let scripts = Scripts::new(&prefix, &settings);
+        let scripts = Scripts::new(&prefix, &settings, time.is_some());
         let backplane = Self {
             link,
             scripts,

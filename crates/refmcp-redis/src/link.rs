@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use crate::ConnectError;
 use crate::check::{ServerInfo, check};
 use crate::hints::Hints;
+use crate::options::TestTime;
 use crate::scripts::Script;
 
 /// For how long a command waits for a connection, which may be back in a moment.
@@ -40,6 +41,7 @@ struct Shared {
     timeout: Duration,
     allow_volatile: bool,
     channel: String,
+    time: Option<Arc<TestTime>>,
     state: watch::Sender<State>,
     hints: Hints,
     /// A command has failed in a way that makes the connection doubtful.
@@ -72,6 +74,7 @@ impl Link {
         response_timeout: Duration,
         allow_volatile: bool,
         channel: String,
+        time: Option<Arc<TestTime>>,
     ) -> Result<(Self, ServerInfo), ConnectError> {
         let shared = Arc::new(Shared {
             client,
@@ -79,6 +82,7 @@ impl Link {
             timeout: response_timeout,
             allow_volatile,
             channel,
+            time,
             state: watch::Sender::new(State::Closed("it is not open yet".into())),
             hints: Hints::default(),
             doubted: Notify::new(),
@@ -87,6 +91,11 @@ impl Link {
         shared.state.send_replace(State::Open(connection));
         let task = tokio::spawn(shared.clone().keep_open(broken)).abort_handle();
         Ok((Self { shared, task }, info))
+    }
+
+    /// The time by which scripts decide, where it is not that of Redis.
+    pub(crate) fn time(&self) -> Option<&Arc<TestTime>> {
+        self.shared.time.as_ref()
     }
 
     pub(crate) fn hints(&self) -> &Hints {
@@ -139,6 +148,7 @@ impl fmt::Debug for Link {
 impl Shared {
     /// Sends a command, and waits for its reply. Redis's own refusals are within.
     async fn send(&self, command: &Cmd) -> Result<Result<Value, RedisError>, Unavailable> {
+        let _held = self.time.as_ref().map(|time| time());
         let mut connection = self.connection().await?;
         let replied = timeout(self.timeout, connection.send_packed_command(command)).await;
         let overdue = || CommandError::Overdue { address: self.address.clone(), within: self.timeout };
@@ -183,6 +193,7 @@ impl Shared {
     async fn connect(
         self: &Arc<Self>,
     ) -> Result<(MultiplexedConnection, Arc<Notify>, ServerInfo), ConnectError> {
+        let _held = self.time.as_ref().map(|time| time());
         let failed = |source| ConnectError::Unreachable { address: self.address.clone(), source };
         let broken = Arc::new(Notify::new());
         let (shared, breaks) = (Arc::downgrade(self), broken.clone());
@@ -213,6 +224,7 @@ impl Shared {
 
     /// Asks whether Redis is as it must be.
     async fn check(&self, connection: &mut MultiplexedConnection) -> Result<ServerInfo, ConnectError> {
+        let _held = self.time.as_ref().map(|time| time());
         let asked: Result<String, RedisError> = redis::cmd("INFO").query_async(connection).await;
         let info =
             asked.map_err(|source| ConnectError::Unreachable { address: self.address.clone(), source })?;

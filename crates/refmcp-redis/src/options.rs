@@ -1,7 +1,9 @@
 //! Where Redis is, and how it is used.
 
+use std::any::Any;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{Client, ConnectionAddr, ConnectionInfo, ProtocolVersion, TlsCertificates};
@@ -13,6 +15,10 @@ use crate::ConnectError;
 
 /// Schemes of addresses.
 const SCHEMES: [&str; 5] = ["redis", "rediss", "valkey", "valkeys", "redis+unix"];
+
+/// The time since 1970 of a test, and something that is held until a command has its reply: paused time can stand still
+/// meanwhile.
+pub type TestTime = dyn Fn() -> (Duration, Box<dyn Any + Send + Sync>) + Send + Sync;
 
 /// Where Redis is, and how it is used.
 #[derive(Clone)]
@@ -33,6 +39,8 @@ pub struct RedisOptions {
     pub settings: BackplaneSettings,
     /// A digest of what all replicas must have in common besides, such as a key. One that has another is warned of.
     pub fingerprint: Option<String>,
+    /// For tests: scripts decide by this time, in place of that of Redis.
+    pub time: Option<Arc<TestTime>>,
 }
 
 impl RedisOptions {
@@ -60,6 +68,7 @@ impl RedisOptions {
             allow_volatile: false,
             settings: BackplaneSettings::default(),
             fingerprint: None,
+            time: None,
         })
     }
 

@@ -51,8 +51,9 @@ macro_rules! methods {
 
         impl Scripts {
             /// The scripts for this prefix of keys, and these settings.
-            pub(crate) fn new(prefix: &str, settings: &BackplaneSettings) -> Self {
-                let head = head(prefix, settings);
+            /// Where the time is given, it is their last argument.
+            pub(crate) fn new(prefix: &str, settings: &BackplaneSettings, is_time_given: bool) -> Self {
+                let head = head(prefix, settings, is_time_given);
                 Self {
                     $($field: script(&head, &Method(
                         stringify!($field),
@@ -97,6 +98,8 @@ methods! {
     update_task: Tasks,
     task_changed: Tasks,
     tasks: Tasks,
+    renew_replica: Base,
+    is_replica_there: Base,
     bump: Topics,
     latest: Topics,
     changes: Topics,
@@ -127,10 +130,10 @@ fn script(head: &str, Method(name, needs, body): &Method) -> Script {
 }
 
 /// The lines before each script.
-fn head(prefix: &str, settings: &BackplaneSettings) -> String {
+fn head(prefix: &str, settings: &BackplaneSettings, is_time_given: bool) -> String {
     let listed = settings_list(settings);
     let settings: Vec<String> = listed.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-    format!("local P = '{prefix}'\nlocal S = {{{}}}\n", settings.join(", "))
+    format!("local P = '{prefix}'\nlocal S = {{{}}}\nlocal GIVEN = {is_time_given}\n", settings.join(", "))
 }
 
 /// The settings by name. Lua counts to 2^53.

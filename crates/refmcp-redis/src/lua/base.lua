@@ -1,11 +1,17 @@
--- What every script begins with. The lines before this file set P, the prefix of all keys, and S, the settings.
+-- What every script begins with. The lines before this file set P, the prefix of all keys, S, the settings, and whether
+-- the time is GIVEN with the last argument.
 
 local call = redis.call
 local HOUR = 3600000
 
 -- The time of Redis, in microseconds and in milliseconds: the clocks of replicas make no difference.
-local clock = call('TIME')
-local micros = clock[1] * 1000000 + clock[2]
+local micros
+if GIVEN then
+  micros = tonumber(table.remove(ARGV))
+else
+  local clock = call('TIME')
+  micros = clock[1] * 1000000 + clock[2]
+end
 local now = math.floor(micros / 1000)
 
 -- A whole number as text. Lua writes long ones with an exponent.

@@ -1,35 +1,70 @@
 //! The contract of all backplanes, over two connections to one server.
+//!
+//! Time is tokio's, which stands still while a command is under way and otherwise goes on as soon as all wait: so the cases do not
+//! depend on how fast the machine is, and take no longer than their commands.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::mpsc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use refmcp_redis::RedisBackplane;
+use refmcp_redis::{RedisBackplane, TestTime};
 use refmcp_testkit::backplane::races::RACES;
-use refmcp_testkit::backplane::{BackplaneFixture, CASES, Case, Replicas, steps};
+use refmcp_testkit::backplane::{BackplaneFixture, CASES, Replicas, steps};
 use refmcp_testkit::redis::RedisServer;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 
 use crate::server::options;
 
-/// Longer than anything takes that is no waiting, also on a busy machine.
-const TICK: Duration = Duration::from_millis(150);
+/// A tick. A hint that arrives late fails no case, since who waits looks again before its limit.
+const TICK: Duration = Duration::from_millis(100);
 
-/// How many cases run at the same time: they wait most of the time.
-const AT_ONCE: usize = 12;
+/// A tick of the races, in real time: none of them waits for one.
+const RACE_TICK: Duration = Duration::from_secs(2);
+
+/// For how long time stands still after a command, so that hints arrive that were sent with its reply.
+const HINTS: Duration = Duration::from_millis(5);
+
+/// Reached only by a command that hangs.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Lets tokio's time go on when it is dropped, a little later.
+struct Held(mpsc::Sender<()>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let told = self.0.send(());
+        assert!(told.is_ok() || std::thread::panicking(), "a command took longer than {LIMIT:?}");
+    }
+}
+
+/// Tokio's time, held as long as the second value lives: it moves by itself only while no blocking task runs.
+fn time() -> Arc<TestTime> {
+    let (began, epoch) = (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap());
+    Arc::new(move || {
+        let (held, dropped) = mpsc::channel();
+        drop(spawn_blocking(move || {
+            if dropped.recv_timeout(LIMIT).is_ok() {
+                std::thread::sleep(HINTS);
+            }
+        }));
+        (epoch + began.elapsed(), Box::new(parking_lot::Mutex::new(Held(held))) as Box<dyn Any + Send + Sync>)
+    })
+}
 
 /// Each state has keys of its own in one server.
-fn fixture(server: &RedisServer, tick: Duration) -> BackplaneFixture {
+fn fixture(server: &RedisServer, tick: Duration, time: Option<Arc<TestTime>>) -> BackplaneFixture {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let options = options(server);
     BackplaneFixture::new(tick, move |settings| {
-        let prefix = format!("test-{}", COUNT.fetch_add(1, Ordering::Relaxed));
         let mut options = options.clone();
-        (options.prefix, options.settings) = (prefix, settings);
-        options.timeout = Duration::from_secs(20);
-        // No hint is lost here. What waits for the next look all the same is late, and fails.
-        options.poll = Duration::from_secs(60);
+        options.prefix = format!("test-{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        options.settings = settings;
+        options.timeout = LIMIT;
+        options.poll = tick * 5;
+        options.time.clone_from(&time);
         async move {
             let one = Arc::new(RedisBackplane::connect(options.clone()).await.unwrap());
             let other = Arc::new(RedisBackplane::connect(options).await.unwrap());
@@ -38,52 +73,43 @@ fn fixture(server: &RedisServer, tick: Duration) -> BackplaneFixture {
     })
 }
 
-async fn run(cases: &'static [Case]) {
-    let server = RedisServer::start();
-    let fixture = Arc::new(fixture(&server, TICK));
-    let turns = Arc::new(Semaphore::new(AT_ONCE));
-    let mut running = JoinSet::new();
-    for case in cases {
-        let (fixture, turns) = (fixture.clone(), turns.clone());
-        running.spawn(async move {
-            let _turn = turns.acquire().await.unwrap();
-            (case.run)(&fixture).await;
-        });
-    }
-    while let Some(done) = running.join_next().await {
-        done.unwrap();
-    }
-}
-
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn cases() {
-    run(CASES).await;
+    let server = RedisServer::start();
+    let fixture = fixture(&server, TICK, Some(time()));
+    for case in CASES {
+        eprintln!("{}", case.name);
+        (case.run)(&fixture).await;
+    }
 }
 
+/// Without a hand on the time, and with threads that are in each other's way.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn races() {
-    run(RACES).await;
+    let server = RedisServer::start();
+    let fixture = fixture(&server, RACE_TICK, None);
+    for race in RACES {
+        eprintln!("{}", race.name);
+        (race.run)(&fixture).await;
+    }
 }
 
-/// Random changes and questions, compared with the model of the testkit. No time passes in them.
-#[tokio::test]
+/// Random changes and questions, compared with the model of the testkit.
+#[tokio::test(start_paused = true)]
 async fn random_steps() {
     let server = RedisServer::start();
-    // Nothing expires while they are played.
-    let fixture = fixture(&server, Duration::from_secs(10));
+    let fixture = fixture(&server, TICK, Some(time()));
     let mut random: u64 = 0x9e37_79b9_7f4a_7c15;
     for _ in 0..30 {
-        let mut numbers = Vec::new();
-        while numbers.len() < 250 {
-            // SplitMix64.
-            random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut number = (random ^ (random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            number ^= number >> 31;
-            if !steps::passes_time(number) {
-                numbers.push(number);
-            }
-        }
+        let numbers: Vec<u64> = (0..250)
+            .map(|_| {
+                // SplitMix64.
+                random = random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+                let number = (random ^ (random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+                number ^ (number >> 31)
+            })
+            .collect();
         steps::play(&fixture, &numbers).await;
     }
 }

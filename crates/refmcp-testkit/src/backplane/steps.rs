@@ -42,11 +42,6 @@ pub async fn play(fixture: &BackplaneFixture, numbers: &[u64]) {
     }
 }
 
-/// Whether time passes in the step of this number. A store that has no hand-moved clock is played without those.
-pub fn passes_time(number: u64) -> bool {
-    Step { number }.name() == "pass"
-}
-
 /// One number, taken apart.
 #[derive(Debug, Clone, Copy)]
 struct Step {
