@@ -3,20 +3,17 @@
 //! Time is tokio's, which stands still while a command is under way and otherwise goes on as soon as all wait: so the cases do not
 //! depend on how fast the machine is, and take no longer than their commands.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use refmcp_redis::{RedisBackplane, TestTime};
 use refmcp_testkit::backplane::races::RACES;
 use refmcp_testkit::backplane::{BackplaneFixture, CASES, Replicas, steps};
 use refmcp_testkit::redis::RedisServer;
-use tokio::task::spawn_blocking;
-use tokio::time::Instant;
 
 use crate::server::options;
+use crate::time::time;
 
 /// A tick. A hint that arrives late fails no case, since who waits looks again before its limit.
 const TICK: Duration = Duration::from_millis(100);
@@ -24,35 +21,8 @@ const TICK: Duration = Duration::from_millis(100);
 /// A tick of the races, in real time: none of them waits for one.
 const RACE_TICK: Duration = Duration::from_secs(2);
 
-/// For how long time stands still after a command, so that hints arrive that were sent with its reply.
-const HINTS: Duration = Duration::from_millis(5);
-
 /// Reached only by a command that hangs.
 const LIMIT: Duration = Duration::from_secs(120);
-
-/// Lets tokio's time go on when it is dropped, a little later.
-struct Held(mpsc::Sender<()>);
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let told = self.0.send(());
-        assert!(told.is_ok() || std::thread::panicking(), "a command took longer than {LIMIT:?}");
-    }
-}
-
-/// Tokio's time, held as long as the second value lives: it moves by itself only while no blocking task runs.
-fn time() -> Arc<TestTime> {
-    let (began, epoch) = (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap());
-    Arc::new(move || {
-        let (held, dropped) = mpsc::channel();
-        drop(spawn_blocking(move || {
-            if dropped.recv_timeout(LIMIT).is_ok() {
-                std::thread::sleep(HINTS);
-            }
-        }));
-        (epoch + began.elapsed(), Box::new(parking_lot::Mutex::new(Held(held))) as Box<dyn Any + Send + Sync>)
-    })
-}
 
 /// Each state has keys of its own in one server.
 fn fixture(server: &RedisServer, tick: Duration, time: Option<Arc<TestTime>>) -> BackplaneFixture {

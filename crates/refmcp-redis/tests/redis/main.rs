@@ -3,6 +3,8 @@
 
 mod contract;
 mod kept;
+mod limits;
 mod outages;
 mod server;
 mod startup;
+mod time;

@@ -59,7 +59,7 @@ pub type Result<T, E = Unavailable> = std::result::Result<T, E>;
 /// The state cannot be reached now, and why. Whether the change was made is unknown; making it again is safe.
 #[derive(Debug, thiserror::Error)]
 #[error("the shared state cannot be reached: {0}")]
-pub struct Unavailable(Box<dyn Error + Send + Sync>);
+pub struct Unavailable(#[source] Box<dyn Error + Send + Sync>);
 
 impl Unavailable {
     /// For this reason.
