@@ -1,7 +1,9 @@
-//! The one connection to Redis: it is kept up by a task, and carries commands and hints.
+//! The link to Redis: two connections that are kept up by a task, one for commands and one for hints.
 //!
-//! Commands of all callers share it, and hints arrive on it as push messages (RESP3). When it breaks, commands fail at once or
-//! after a moment, the task connects again, and all who wait look again, since hints may have been missed.
+//! Commands of all callers share the first, and hints arrive on the second as push messages (RESP3). They are two because
+//! Redis closes a connection with subscriptions that has some megabytes of replies outstanding, which a few long events
+//! are. When either breaks, commands fail at once or after a moment, the task connects again, and all who wait look
+//! again, since hints may have been missed.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -28,7 +30,7 @@ const RETRY_DELAY: (Duration, Duration) = (Duration::from_millis(50), Duration::
 /// How often a connection is tried on which nothing is wrong.
 const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The connection.
+/// The link.
 pub(crate) struct Link {
     shared: Arc<Shared>,
     task: AbortHandle,
@@ -50,9 +52,16 @@ struct Shared {
 
 #[derive(Clone)]
 enum State {
-    Open(MultiplexedConnection),
+    Open(Connections),
     /// There is none, and why.
     Closed(Arc<str>),
+}
+
+/// The connections, which are replaced together.
+#[derive(Clone)]
+struct Connections {
+    commands: MultiplexedConnection,
+    hints: MultiplexedConnection,
 }
 
 /// A command that was not carried out, or perhaps was.
@@ -87,8 +96,8 @@ impl Link {
             hints: Hints::default(),
             doubted: Notify::new(),
         });
-        let (connection, broken, info) = shared.connect().await?;
-        shared.state.send_replace(State::Open(connection));
+        let (connections, broken, info) = shared.connect().await?;
+        shared.state.send_replace(State::Open(connections));
         let task = tokio::spawn(shared.clone().keep_open(broken)).abort_handle();
         Ok((Self { shared, task }, info))
     }
@@ -173,14 +182,14 @@ impl Shared {
         Unavailable::new(CommandError::Failed { address: self.address.clone(), what, error })
     }
 
-    /// The connection, if there is one soon.
+    /// The connection for commands, if there is one soon.
     async fn connection(&self) -> Result<MultiplexedConnection, Unavailable> {
         let mut state = self.state.subscribe();
         let opened = timeout(PATIENCE, state.wait_for(|state| matches!(state, State::Open(_)))).await;
         if let Ok(Ok(state)) = opened
-            && let State::Open(connection) = &*state
+            && let State::Open(connections) = &*state
         {
-            return Ok(connection.clone());
+            return Ok(connections.commands.clone());
         }
         let why = match &*self.state.borrow() {
             State::Closed(why) => why.clone(),
@@ -189,10 +198,8 @@ impl Shared {
         Err(Unavailable::new(CommandError::NotConnected { address: self.address.clone(), why }))
     }
 
-    /// A new connection that can be used, and what is notified when it breaks.
-    async fn connect(
-        self: &Arc<Self>,
-    ) -> Result<(MultiplexedConnection, Arc<Notify>, ServerInfo), ConnectError> {
+    /// New connections that can be used, and what is notified when one of them breaks.
+    async fn connect(self: &Arc<Self>) -> Result<(Connections, Arc<Notify>, ServerInfo), ConnectError> {
         let _held = self.time.as_ref().map(|time| time());
         let failed = |source| ConnectError::Unreachable { address: self.address.clone(), source };
         let broken = Arc::new(Notify::new());
@@ -215,11 +222,12 @@ impl Shared {
             .set_connection_timeout(Some(self.timeout))
             .set_response_timeout(Some(self.timeout))
             .set_push_sender(pushed);
-        let opening = self.client.get_multiplexed_async_connection_with_config(&config);
-        let mut connection = opening.await.map_err(failed)?;
-        let info = self.check(&mut connection).await?;
-        connection.subscribe(&self.channel).await.map_err(failed)?;
-        Ok((connection, broken, info))
+        let open = || self.client.get_multiplexed_async_connection_with_config(&config);
+        let mut commands = open().await.map_err(failed)?;
+        let info = self.check(&mut commands).await?;
+        let mut hints = open().await.map_err(failed)?;
+        hints.subscribe(&self.channel).await.map_err(failed)?;
+        Ok((Connections { commands, hints }, broken, info))
     }
 
     /// Asks whether Redis is as it must be.
@@ -238,9 +246,9 @@ impl Shared {
             tracing::warn!(address = self.address, why, "the connection to Redis is lost");
             self.state.send_replace(State::Closed(why.into()));
             let mut delay = RETRY_DELAY.0;
-            let (connection, breaks) = loop {
+            let (connections, breaks) = loop {
                 match self.connect().await {
-                    Ok((connection, breaks, _)) => break (connection, breaks),
+                    Ok((connections, breaks, _)) => break (connections, breaks),
                     Err(error) => {
                         let why = describe(&error);
                         tracing::debug!(address = self.address, why, "Redis cannot be used");
@@ -252,12 +260,12 @@ impl Shared {
             };
             tracing::info!(address = self.address, "connected to Redis again");
             broken = breaks;
-            self.state.send_replace(State::Open(connection));
+            self.state.send_replace(State::Open(connections));
             self.hints.hear_all();
         }
     }
 
-    /// Waits until the connection cannot be used any more; gives the reason.
+    /// Waits until a connection cannot be used any more; gives the reason.
     async fn until_broken(&self, broken: &Notify) -> String {
         loop {
             tokio::select! {
@@ -265,11 +273,13 @@ impl Shared {
                 () = self.doubted.notified() => {}
                 () = tokio::time::sleep(PROBE_INTERVAL) => {}
             }
-            let State::Open(mut connection) = self.state.borrow().clone() else {
+            let State::Open(mut connections) = self.state.borrow().clone() else {
                 return "it was closed".to_owned();
             };
-            if let Err(error) = self.check(&mut connection).await {
-                return describe(&error);
+            for connection in [&mut connections.commands, &mut connections.hints] {
+                if let Err(error) = self.check(connection).await {
+                    return describe(&error);
+                }
             }
         }
     }

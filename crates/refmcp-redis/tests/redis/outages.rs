@@ -157,6 +157,23 @@ async fn a_slow_redis_is_an_error_in_time() {
     assert_eq!(append(&redis, &key, 2).await.unwrap(), AppendOutcome::Stored);
 }
 
+/// Redis closes connections with subscriptions that have much outstanding: by default 32 MB, which a few readers of long
+/// events reach together.
+#[tokio::test]
+async fn long_replies_do_not_end_the_connection() {
+    let server = RedisServer::start();
+    let (redis, mut commands) = (Arc::new(connect(&server).await), commands(&server).await);
+    let limit = ["SET", "client-output-buffer-limit", "pubsub 1mb 0 0"];
+    let _: () = redis::cmd("CONFIG").arg(&limit).query_async(&mut commands).await.unwrap();
+    let key = stream(&redis).await;
+    let event = Bytes::from(vec![b'x'; 3 << 20]);
+    let appended = redis.append(&key, WriterEpoch(0), 1, event.clone(), StreamEventKind::Event).await;
+    assert_eq!(appended.unwrap(), AppendOutcome::Stored);
+    let reader = StreamReader::begin(redis.clone(), key.clone(), ReadFrom::After(0)).await;
+    let read = reader.unwrap().unwrap().try_next().await.unwrap();
+    assert!(matches!(&read, ReadOutcome::Events(events) if events[0].bytes == event), "it is read");
+}
+
 #[tokio::test]
 async fn a_full_redis_refuses_and_recovers() {
     let server = RedisServer::start();
