@@ -19,6 +19,23 @@ const SESSION: &str = concat!(
 const TASKS: &str = include_str!("lua/tasks.lua");
 const TOPICS: &str = include_str!("lua/topics.lua");
 
+/// The scripts that keep something new. Redis runs all others when its memory is full, too: they look something up, note
+/// how far it was read, or make room.
+const NEEDING_ROOM: [&str; 12] = [
+    "create_session",
+    "update_session",
+    "open_stream",
+    "append",
+    "post",
+    "expect_response",
+    "deliver_response",
+    "park",
+    "create_task",
+    "update_task",
+    "bump",
+    "once",
+];
+
 /// What a script is made of besides the method itself.
 #[derive(Debug, Clone, Copy)]
 enum Needs {
@@ -115,8 +132,8 @@ fn script(head: &str, Method(name, needs, body): &Method) -> Script {
         Needs::Base => &[],
         Needs::SessionsAndTasks => &[SESSION, TASKS],
     };
-    let mut text = head.to_owned();
-    text.push_str(BASE);
+    let flags = if NEEDING_ROOM.contains(name) { "" } else { "#!lua flags=allow-oom\n" };
+    let mut text = format!("{flags}{head}{BASE}");
     modules.iter().for_each(|module| text.push_str(module));
     let commit = if matches!(needs, Needs::Session | Needs::SessionsAndTasks) { "commit()\n" } else { "" };
     // Infallible: it is written to memory.

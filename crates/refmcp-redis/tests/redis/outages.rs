@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use refmcp_proto::jsonrpc::RequestId;
 use refmcp_redis::RedisBackplane;
 use refmcp_server::backplane::{
     AppendOutcome, Backplane, NewSession, OpenStreamOutcome, ReadFrom, ReadOutcome, SessionId,
@@ -19,7 +20,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 async fn stream(redis: &RedisBackplane) -> StreamKey {
     let id = SessionId::new("a");
     redis.create_session(&id, NewSession::default(), Duration::from_secs(3600)).await.unwrap();
-    match redis.open_stream(&id, None, WriterEpoch(0)).await.unwrap() {
+    match redis.open_stream(&id, Some(RequestId::Integer(7)), WriterEpoch(0)).await.unwrap() {
         OpenStreamOutcome::Opened(number) => StreamKey::new(id, number),
         refused => panic!("{refused:?}"),
     }
@@ -177,7 +178,7 @@ async fn long_replies_do_not_end_the_connection() {
 #[tokio::test]
 async fn a_full_redis_refuses_and_recovers() {
     let server = RedisServer::start();
-    let (redis, mut commands) = (connect(&server).await, commands(&server).await);
+    let (redis, mut commands) = (Arc::new(connect(&server).await), commands(&server).await);
     let key = stream(&redis).await;
     assert_eq!(append(&redis, &key, 1).await.unwrap(), AppendOutcome::Stored);
     let mut limit = async |bytes: &str| {
@@ -190,5 +191,13 @@ async fn a_full_redis_refuses_and_recovers() {
     limit("0").await;
     assert_eq!(append(&redis, &key, 2).await.unwrap(), AppendOutcome::Stored, "nothing was half done");
     limit("1").await;
+    // What needs no room goes on: to look up, to read, to cancel and to close.
+    assert!(redis.session(&key.session).await.unwrap().is_some());
+    let reader = StreamReader::begin(redis.clone(), key.clone(), ReadFrom::After(0)).await;
+    let read = reader.unwrap().unwrap().try_next().await.unwrap();
+    assert!(matches!(&read, ReadOutcome::Events(events) if events.len() == 2), "{read:?}");
+    redis.renew_replica("a", LIMIT).await.unwrap();
+    assert!(redis.is_replica_there("a").await.unwrap());
+    assert_eq!(redis.cancel(&key.session, &RequestId::Integer(7)).await.unwrap(), 1);
     assert!(redis.close_session(&key.session).await.unwrap(), "what frees memory is not refused");
 }
