@@ -139,6 +139,7 @@ local function commit()
       if session.held ~= session.saved_held then
         call('HSET', session.key, 'held', int(session.held))
         call('ZADD', P .. 'held', int(session.held), session.name)
+        keep(P .. 'held', session.expires)
       end
       for key in pairs(session.written) do
         keep(key, session.expires)

@@ -129,6 +129,16 @@ async fn keys_tell_no_secrets_and_all_expire() {
 }
 
 #[tokio::test]
+async fn the_first_key_of_each_kind_expires() {
+    let server = RedisServer::start();
+    let (redis, mut commands) = (with(&server, BackplaneSettings::default()).await, commands(&server).await);
+    session(&redis, "a").await;
+    for key in keys(&mut commands).await {
+        assert!(number(&mut commands, &["PTTL", &key]).await > 0, "{key} is for ever");
+    }
+}
+
+#[tokio::test]
 async fn all_bytes_come_back() {
     let server = RedisServer::start();
     let short = Duration::from_millis(20);
