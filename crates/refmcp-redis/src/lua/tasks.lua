@@ -8,6 +8,8 @@ local FOR_EVER = 10 * 365 * 24 * HOUR
 local TASKS = P .. 'tasks'
 local ENDS = P .. 'tasks:ends'
 local OWNED = P .. 'tasks:bytes'
+-- What each task costs and whose it is, for when Redis has dropped the task itself before it was swept.
+local COSTS = P .. 'tasks:costs'
 
 local function task_key(name)
   return P .. 'task:' .. name
@@ -31,12 +33,14 @@ local function add_bytes(owner, bytes)
 end
 
 local function remove_task(name)
-  local found = call('HMGET', task_key(name), 'owner', 'cost')
+  local kept = call('HGET', COSTS, name)
   call('ZREM', ENDS, name)
-  if found[1] then
+  if kept then
+    local cost, owner = string.match(kept, '^(%d+):(.*)$')
+    call('HDEL', COSTS, name)
     call('UNLINK', task_key(name))
-    call('ZREM', owner_key(found[1]), name)
-    add_bytes(found[1], -found[2])
+    call('ZREM', owner_key(owner), name)
+    add_bytes(owner, -cost)
     call('HINCRBY', TASKS, 'count', -1)
     hint('task:' .. name)
   end
@@ -49,6 +53,10 @@ local function sweep_tasks(most)
     remove_task(name)
   end
   return #over < most
+end
+
+local function note_cost(name, owner, cost)
+  call('HSET', COSTS, name, int(cost) .. ':' .. owner)
 end
 
 local function task_end(expires)

@@ -138,6 +138,37 @@ async fn the_first_key_of_each_kind_expires() {
     }
 }
 
+/// Redis drops the key of a task by itself when no replica has swept for long. Its owner has room again all the same.
+#[tokio::test]
+async fn dropped_tasks_leave_nothing() {
+    let server = RedisServer::start();
+    let settings = BackplaneSettings { owner_tasks: 2, ..BackplaneSettings::default() };
+    let (redis, mut commands) = (with(&server, settings).await, commands(&server).await);
+    let create = async |id: &str, ttl| {
+        let (state, call) = (Bytes::from_static(b"state"), Bytes::from_static(b"call"));
+        let task = NewTask { id: id.into(), owner: "owner".into(), state, call, ttl };
+        redis.create_task(task).await.unwrap()
+    };
+    assert_eq!(create("kept", None).await, CreateTaskOutcome::Created);
+    let bytes = number(&mut commands, &["HGET", "refmcp:1:tasks", "bytes"]).await;
+    let kept = keys(&mut commands).await;
+    for name in ["first", "second"] {
+        // What lasts for a moment is over by the next step that sweeps.
+        assert_eq!(create(name, Some(Duration::from_millis(1))).await, CreateTaskOutcome::Created, "{name}");
+        for key in keys(&mut commands).await.iter().filter(|key| key.starts_with("refmcp:1:task:")) {
+            if !kept.contains(key) {
+                number(&mut commands, &["DEL", key]).await;
+            }
+        }
+        while number(&mut commands, &["ZCARD", "refmcp:1:tasks:ends"]).await > 0 {
+            redis.sweep().await.unwrap();
+        }
+    }
+    assert_eq!(number(&mut commands, &["HGET", "refmcp:1:tasks", "count"]).await, 1);
+    assert_eq!(number(&mut commands, &["HGET", "refmcp:1:tasks", "bytes"]).await, bytes);
+    assert_eq!(redis.tasks("owner", 0, 10).await.unwrap().len(), 1);
+}
+
 #[tokio::test]
 async fn all_bytes_come_back() {
     let server = RedisServer::start();

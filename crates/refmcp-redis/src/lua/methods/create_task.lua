@@ -16,6 +16,7 @@ end
 local position = math.max(tonumber(counts[3] or 0) + 1, micros)
 local expires = ttl and now + ttl
 call('HSET', task_key(name), 'owner', owner, 'position', int(position), 'version', 1, 'state', state, 'call', work, 'cost', int(cost))
+note_cost(name, owner, cost)
 if expires then
   call('HSET', task_key(name), 'expires', int(expires))
   call('ZADD', ENDS, int(expires), name)
@@ -25,7 +26,7 @@ call('HSET', TASKS, 'position', int(position))
 call('HINCRBY', TASKS, 'count', 1)
 add_bytes(owner, cost)
 local ends = task_end(expires)
-for _, key in ipairs({task_key(name), owner_key(owner), TASKS, ENDS, OWNED}) do
+for _, key in ipairs({task_key(name), owner_key(owner), TASKS, ENDS, OWNED, COSTS}) do
   keep(key, ends)
 end
 return {'created'}

@@ -21,6 +21,7 @@ end
 add_bytes(owner, cost - before)
 local version = int(tonumber(found[1]) + 1)
 call('HSET', task_key(name), 'version', version, 'state', state, 'cost', int(cost))
+note_cost(name, owner, cost)
 if work == '' then
   call('HDEL', task_key(name), 'call')
 elseif work then
