@@ -3,20 +3,24 @@
 use std::cell::Cell;
 use std::sync::{Arc, Weak};
 
-use refmcp_proto::engine::{Change, DetachedCall, ExchangeId, InputOutcome, ServerEngine, SessionFacts};
+use refmcp_proto::engine::{
+    Change, DetachedCall, ExchangeId, InputOutcome, MessageKind, MessageTarget, OutgoingMessage,
+    ServerEngine, SessionFacts,
+};
 use refmcp_proto::finding::Finding;
-use refmcp_proto::jsonrpc::RequestId;
+use refmcp_proto::jsonrpc::{RequestId, RpcError};
 use refmcp_proto::revision::{Revision, Rules};
 use refmcp_server::backplane::{
     AttachOutcome, Backplane, OpenStreamOutcome, PostKey, ReadFrom, SessionId, StreamKey, StreamNumber,
     StreamReader, Unavailable, WriterEpoch,
 };
 use refmcp_server::transport::memory_budget::NoMemory;
-use refmcp_server::transport::{EngineDriver, MemoryAccount, MemoryReservation, Observed};
-use refmcp_server::{Connection, SessionParts, SessionService, Timestamp};
+use refmcp_server::transport::{EngineDriver, MemoryAccount, MemoryReservation, Observed, Outbox as _};
+use refmcp_server::{Connection, Server, SessionParts, SessionService, Timestamp};
 
 use crate::refusal::{Reason, Refusal};
 use crate::request::observed::ObservedRequest;
+use crate::request::response::encode_error;
 use crate::session::shared::SharedSession;
 use crate::session::streams::{Received, Streams};
 use crate::stream::response_stream::{GET_STREAM, ResponseStream, SessionLog, drive};
@@ -59,6 +63,11 @@ impl SessionDriver {
         WeakSessionDriver(Arc::downgrade(&self.0))
     }
 
+    /// The server that the session is with.
+    pub(super) fn server(&self) -> Server {
+        self.0.service().session().server().clone()
+    }
+
     fn streams<V>(&self, act: impl FnOnce(&mut Streams) -> V) -> V {
         self.0.inspect(|_, streams| act(streams))
     }
@@ -95,9 +104,14 @@ impl SessionDriver {
         stream: &Arc<ResponseStream>,
         request: Option<RequestId>,
     ) -> Result<Option<OpenStreamOutcome>, Unavailable> {
-        let Some(log) = self.log() else { return Ok(None) };
-        let opened = log.backplane.open_stream(&log.session, request, log.writer).await?;
+        let (log, shared) = self.streams(|streams| (streams.log.clone(), streams.shared().cloned()));
+        let Some(log) = log else { return Ok(None) };
+        let opened = log.backplane.open_stream(&log.session, request.clone(), log.writer).await?;
         if let OpenStreamOutcome::Opened(number) = opened {
+            // Before the log: a call that waits for input is parked once there is one, and runs no longer.
+            if let (Some(shared), Some(request)) = (shared, request) {
+                shared.runs_here(stream.clone(), number, request);
+            }
             stream.attach_log(log, number, 0);
         }
         Ok(Some(opened))
@@ -189,9 +203,23 @@ impl SessionDriver {
     /// Goes on with a call of another replica, whose messages go to a stream with so many events.
     pub(super) fn resume_call(&self, number: StreamNumber, last: u64, call: DetachedCall) {
         let resume = |engine: &mut ServerEngine, streams: &mut Streams, _| {
-            engine.resume_call(streams.resume_exchange(number, last), call);
+            let (exchange, stream) = streams.resume_exchange(number, last);
+            if let Some(shared) = streams.shared() {
+                shared.runs_here(stream, number, call.request_id().clone());
+            }
+            engine.resume_call(exchange, call);
         };
         self.0.receive(None, resume, |_| ());
+    }
+
+    /// Ends a stream of another replica, which has so many events, with an error.
+    pub(super) fn end_stream(&self, number: StreamNumber, last: u64, request: &RequestId, error: &RpcError) {
+        let json = encode_error(Some(request), error).into();
+        self.streams(|streams| {
+            let (exchange, _) = streams.resume_exchange(number, last);
+            let kind = MessageKind::Response { error: Some(error.code) };
+            streams.send(OutgoingMessage { to: MessageTarget::Exchange(exchange), kind, json });
+        });
     }
 
     /// The resources whose changes the client has subscribed to.

@@ -7,6 +7,7 @@ pub(crate) mod driver;
 mod parked;
 pub(crate) mod quotas;
 mod replica;
+mod running;
 pub(crate) mod shared;
 pub(crate) mod streams;
 
@@ -72,6 +73,7 @@ impl HttpSession {
     pub(crate) fn stream_resumed(&self, stream: StreamNumber) {
         if let Some(shared) = &self.shared {
             shared.look_after_stream(stream);
+            shared.look_after_runner(stream);
         }
     }
 }

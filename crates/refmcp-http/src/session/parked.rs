@@ -29,6 +29,10 @@ const KEPT_AFTER: Duration = Duration::from_secs(60);
 /// A call that waits for input here.
 #[derive(Debug)]
 pub(super) struct ParkedHere {
+    /// The client's id of the request.
+    request: RequestId,
+    /// Where its messages go.
+    stream: Option<Arc<ResponseStream>>,
     /// Opens when the call is parked, or cannot be.
     gate: Gate,
     /// What it is parked under.
@@ -37,7 +41,7 @@ pub(super) struct ParkedHere {
 
 /// What a call is parked under: its stream, and the ids of its requests to the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct ParkedKey {
+pub(super) struct ParkedKey {
     stream: StreamNumber,
     ids: RangeInclusive<i64>,
 }
@@ -53,6 +57,11 @@ impl ParkedKey {
 
     fn text(&self) -> Box<str> {
         format!("{}/{}-{}", self.stream.0, self.ids.start(), self.ids.end()).into()
+    }
+
+    /// Whether this is the key of a call that waits and whose messages go to this stream.
+    pub(super) fn is_of(text: &str, stream: StreamNumber) -> bool {
+        Self::read(text).is_some_and(|key| key.stream == stream)
     }
 
     fn read(text: &str) -> Option<Self> {
@@ -77,8 +86,9 @@ impl SharedSession {
     ) -> Gate {
         let (closed, gate) = Gate::new();
         let mut parking = None;
-        if let Some(WaitingCall { number, parked: Some(parked), .. }) = call {
-            let here = Arc::new(ParkedHere { gate: gate.clone(), key: OnceLock::new() });
+        if let Some(WaitingCall { number, id: request, parked: Some(parked), .. }) = call {
+            let (gate, key) = (gate.clone(), OnceLock::new());
+            let here = Arc::new(ParkedHere { request, stream: stream.clone(), gate, key });
             self.parked.lock().insert(number, here.clone());
             parking = stream.map(|stream| (here, parked, stream));
         }
@@ -108,7 +118,7 @@ impl SharedSession {
     }
 
     /// Does this work while the engine is there.
-    fn unless_gone(&self, work: impl Future<Output = ()> + Send + 'static) {
+    pub(super) fn unless_gone(&self, work: impl Future<Output = ()> + Send + 'static) {
         let gone = self.gone.clone();
         drive(async move { gone.run_until_cancelled(work).await.unwrap_or_default() });
     }
@@ -147,7 +157,10 @@ impl SharedSession {
         let text = key.text();
         let park = || self.backplane.park(&self.id, &text, state.clone(), within + KEPT_AFTER);
         match until_available("a request to the client is not sent yet", park).await {
-            ParkOutcome::Parked | ParkOutcome::Already => drop(here.key.set(key)),
+            ParkOutcome::Parked | ParkOutcome::Already => {
+                drop(here.key.set(key));
+                self.runs_no_longer(number);
+            }
             ParkOutcome::Full => tracing::warn!("a call that waits for input can go on at this replica only"),
             ParkOutcome::Unknown => {}
         }
@@ -177,6 +190,9 @@ impl SharedSession {
                 here.gate.clone().opened().await;
                 if let Some(key) = here.key.get() {
                     is_ours = session.try_claim(key).await.is_some();
+                    if let (true, Some(stream)) = (is_ours, &here.stream) {
+                        session.runs_here(stream.clone(), key.stream, here.request.clone());
+                    }
                 }
             }
             session

@@ -14,6 +14,7 @@ use foldhash::HashMap;
 use parking_lot::Mutex;
 use refmcp_proto::engine::{CallId, FactsChange, InputOutcome, ServerEngine, SessionFacts, SharedOutput};
 use refmcp_proto::jsonrpc::RequestId;
+use refmcp_server::Server;
 use refmcp_server::backplane::{
     Backplane, DeliverOutcome, OpenStreamOutcome, SessionId, SessionRecord, StreamKey, UpdateOutcome,
     WriterEpoch, WriterStop,
@@ -27,6 +28,7 @@ use crate::refusal::{Reason, Refusal};
 use crate::session::SessionTransport;
 use crate::session::driver::{SessionDriver, WeakSessionDriver};
 use crate::session::parked::ParkedHere;
+use crate::session::running::RunningHere;
 use crate::stream::message::Gate;
 use crate::stream::response_stream::{ResponseStream, drive};
 use crate::stream::retry::{RETRY_DELAY, until_available};
@@ -64,6 +66,7 @@ pub(crate) struct SharedSession {
     pub(super) backplane: Arc<dyn Backplane>,
     pub(super) id: SessionId,
     pub(super) driver: WeakSessionDriver,
+    pub(super) server: Server,
     pub(super) topic: Arc<str>,
     /// The epoch of the engine here.
     pub(super) epoch: WriterEpoch,
@@ -78,7 +81,9 @@ pub(crate) struct SharedSession {
     watched: Mutex<Vec<(RequestId, oneshot::Sender<()>)>>,
     /// The calls that wait for input here and can go on elsewhere.
     pub(super) parked: Mutex<HashMap<CallId, Arc<ParkedHere>>>,
-    /// The calls of other replicas that this one goes on with, unless those do so themselves.
+    /// The calls that run here and that other replicas know of.
+    pub(super) running: Mutex<Vec<RunningHere>>,
+    /// The calls of other replicas that this one goes on with or gives an outcome, unless those do so themselves.
     pub(super) looked_after: tokio::sync::Mutex<HashSet<Box<str>>>,
     /// The engine is gone, so there is nothing to wait for.
     pub(super) gone: CancellationToken,
@@ -138,6 +143,7 @@ impl SharedSession {
             backplane,
             id,
             driver: driver.downgrade(),
+            server: driver.server(),
             topic,
             epoch,
             saved: tokio::sync::Mutex::new(Saved { version, stored, unadopted: false, unannounced: false }),
@@ -145,6 +151,7 @@ impl SharedSession {
             is_saving_again: AtomicBool::new(false),
             watched: Mutex::default(),
             parked: Mutex::default(),
+            running: Mutex::default(),
             looked_after: tokio::sync::Mutex::default(),
             gone: CancellationToken::new(),
         })

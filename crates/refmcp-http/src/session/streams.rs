@@ -122,15 +122,19 @@ impl Streams {
     }
 
     /// Begins an exchange whose messages go to a stream of the log, after so many events.
-    pub(crate) fn resume_exchange(&mut self, number: StreamNumber, last: u64) -> ExchangeId {
+    pub(crate) fn resume_exchange(
+        &mut self,
+        number: StreamNumber,
+        last: u64,
+    ) -> (ExchangeId, Arc<ResponseStream>) {
         self.last_exchange += 1;
         let exchange = ExchangeId(self.last_exchange);
         let stream = ResponseStream::new(exchange, self.max_bytes, self.reserved.account());
         if let Some(log) = &self.log {
             stream.attach_log(log.clone(), number, last);
         }
-        self.open.insert(exchange, stream);
-        exchange
+        self.open.insert(exchange, stream.clone());
+        (exchange, stream)
     }
 
     /// What has come back for the message of an exchange; later messages go to the stream.

@@ -207,6 +207,18 @@ impl ResponseStream {
         self.write();
     }
 
+    /// Waits until no more messages follow, and all are in the log or with their reader.
+    pub(crate) async fn settled(&self) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if self.is_over() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     /// Waits for the stream of the log; none if this ends before.
     pub(crate) async fn log_number(&self) -> Option<StreamNumber> {
         loop {
@@ -254,6 +266,7 @@ impl ResponseStream {
             }
             delay = RETRY_DELAY.0;
         }
+        self.changed.notify_waiters();
     }
 
     fn next_to_write(&self) -> Option<(Arc<Log>, Message)> {
@@ -299,6 +312,8 @@ impl ResponseStream {
         state.clear();
         state.ended = true;
         state.writing = false;
+        drop(state);
+        self.changed.notify_waiters();
     }
 
     /// Changes the state and wakes readers; gives the log for what is left to do there.

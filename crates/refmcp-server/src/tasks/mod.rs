@@ -7,13 +7,11 @@
 //! | `start` | decides whether a call becomes a task, and makes it one |
 //! | `store` | reads and changes tasks in the backplane |
 //! | `running` | runs the handler of a task until it needs input, ends or is cancelled |
-//! | `replica_lease` | the lease by which processes know that one that runs tasks is alive |
 //! | `input_askers` | which `tasks/result` asks the client for what a task needs (2025-11-25) |
 //! | `listening` | notifies `subscriptions/listen` streams of changes |
 
 mod input_askers;
 mod listening;
-mod replica_lease;
 mod running;
 mod start;
 mod store;
@@ -22,8 +20,8 @@ use std::time::Duration;
 
 pub(crate) use input_askers::{InputAskers, withdraw_when_needless};
 pub(crate) use listening::listen;
-pub(crate) use replica_lease::ReplicaLease;
 pub(crate) use running::{RunningTask, related_task, resume_task};
+pub(crate) use start::random_text;
 pub use start::undeclare_list;
 pub(crate) use start::{TaskStart, can_start, create, decide, declare, owner_key};
 pub(crate) use store::{StoredTask, TaskStore, unavailable, unknown_task};

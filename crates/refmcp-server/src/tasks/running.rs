@@ -17,11 +17,11 @@ use refmcp_transport::EngineHandle;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::ReplicaLease;
 use super::start::short;
 use super::store::{NoRoomForTask, TaskStore};
 use crate::backplane::Unavailable;
 use crate::method;
+use crate::replica_lease::ReplicaLease;
 use crate::server::Server;
 use crate::session::Session;
 

@@ -19,13 +19,13 @@ use refmcp_proto::revision::Tasks;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::replica_lease::ReplicaLease;
 use super::running::run;
 use super::store::{TaskStore, unavailable};
 use crate::backplane::CreateTaskOutcome;
 use crate::call::Call;
 use crate::catalog::Tool;
 use crate::error::CallError;
+use crate::replica_lease::ReplicaLease;
 use crate::server::Server;
 
 /// Random bytes of an id.
@@ -157,7 +157,7 @@ pub(super) fn short(id: &str) -> &str {
 }
 
 /// A text of so many random bytes.
-pub(super) fn random_text<const N: usize>() -> Arc<str> {
+pub(crate) fn random_text<const N: usize>() -> Arc<str> {
     let mut bytes = [0; N];
     OsRng.fill_bytes(&mut bytes);
     URL_SAFE_NO_PAD.encode(bytes).into()

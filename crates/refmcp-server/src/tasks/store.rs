@@ -11,10 +11,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use super::ReplicaLease;
 use crate::backplane::{
     Backplane, CreateTaskOutcome, NewTask, Result, TaskRecord, Unavailable, UpdateTaskOutcome,
 };
+use crate::replica_lease::ReplicaLease;
 use crate::server::Server;
 
 /// How often a change is tried that others come before.

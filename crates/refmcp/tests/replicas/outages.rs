@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::support::{Server, program, signal, wait_for};
-use crate::{Client, Replicas, accept, cancel, next_message, rest};
+use crate::{Client, Replicas, accept, next_message, rest};
 
 /// The other process goes on with a call that waits for input when the one that asked is killed.
 #[test]
@@ -106,9 +106,9 @@ fn redis_is_stopped_and_goes_on() {
     client.works();
 }
 
-/// What a killed process has sent can be resumed at the other one, and the session goes on there.
+/// What a killed process has sent can be resumed at the other one, which ends the call, and the session goes on there.
 #[test]
-fn the_events_of_a_killed_process_stay() {
+fn a_call_of_a_killed_process_ends_with_an_error() {
     let mut replicas = Replicas::start();
     let (session, first, second, progress);
     {
@@ -124,10 +124,11 @@ fn the_events_of_a_killed_process_stay() {
     let mut resumed = client.resume_at(1, &first);
     assert_eq!(next_message(&mut resumed), (second, progress));
     client.works_at(1);
-    // Nothing ends the call by itself; its client can.
-    assert_eq!(client.post_to(1, &cancel(3)).status, 202);
     let messages = rest(resumed);
-    assert!(messages.iter().all(|message| message.get("id").is_none()), "{messages:?}");
+    let responses: Vec<_> = messages.iter().filter(|message| message.get("id").is_some()).collect();
+    let [error] = responses[..] else { panic!("{messages:?}") };
+    assert_eq!((&error["id"], &error["error"]["code"]), (&json!(3), &json!(-32603)), "{error}");
+    assert!(error["error"]["message"].as_str().unwrap().contains("has stopped"), "{error}");
     assert_eq!(client.delete_at(1), 204);
 }
 

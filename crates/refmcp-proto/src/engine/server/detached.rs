@@ -141,6 +141,11 @@ impl DetachedCall {
         }
     }
 
+    /// The client's id of its request.
+    pub fn request_id(&self) -> &RequestId {
+        &self.id
+    }
+
     /// The client that made it.
     pub fn peer(&self) -> &Arc<Peer> {
         &self.peer
