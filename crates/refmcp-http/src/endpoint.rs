@@ -16,6 +16,7 @@ use refmcp_proto::engine::server::PeerCache;
 use refmcp_proto::engine::{Change, DuplicateIds, EarlyRequests, EngineConfig};
 use refmcp_server::backplane::{Backplane, MemoryBackplane, PostKey, TopicChanges};
 use refmcp_server::tasks::undeclare_list;
+use refmcp_server::transport::changes::ChangeSender;
 use refmcp_server::transport::clock::Clock;
 use refmcp_server::{Connection, Limits, Revision, Server, SessionParts};
 use tokio::task::yield_now;
@@ -43,6 +44,9 @@ const INITIALIZED_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The delay before changes at other replicas are asked for again.
 const CHANGES_RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// Changes that are kept while other replicas cannot be told.
+const MAX_UNPUBLISHED: usize = 1024;
 
 /// Sessions that are notified of a change before other tasks get a turn.
 const CHANGE_BATCH: usize = 256;
@@ -130,6 +134,7 @@ impl EndpointBuilder {
             metrics: Metrics::default(),
             refusal_log: RefusalLog::default(),
             listeners: Mutex::default(),
+            notified: ChangeSender::default(),
             draining: AtomicBool::new(false),
             stop: CancellationToken::new(),
         });
@@ -158,6 +163,8 @@ pub(crate) struct EndpointState {
     revisions: Vec<(Revision, Arc<str>)>,
     /// Drivers without a session that listen for changes.
     listeners: Mutex<Vec<WeakSessionDriver>>,
+    /// Changes, wherever they were made, for clients over WebSocket.
+    pub(crate) notified: ChangeSender,
     /// Whether `/readyz` sends new work elsewhere, since the server is about to stop.
     draining: AtomicBool,
     pub(crate) stop: CancellationToken,
@@ -287,8 +294,9 @@ impl EndpointState {
         drivers.flat_map(SessionDriver::watched_resources).collect()
     }
 
-    /// Notifies all sessions and listeners of a change, a batch at a time.
+    /// Notifies all sessions, listeners and WebSockets of a change, a batch at a time.
     pub(crate) async fn notify_all(&self, change: &Change, key: Option<PostKey>) {
+        self.notified.publish(change);
         let sessions = self.sessions.all();
         let listeners = self.listeners();
         let drivers = sessions.iter().map(|session| &session.driver).chain(&listeners);
@@ -321,16 +329,26 @@ async fn maintain(endpoint: Weak<EndpointState>) {
     let (feed, mut sweep) = (inner.server.changes(), tokio::time::interval(sweep_every(&inner.options)));
     let (backplane, is_shared) = (inner.sessions.backplane.clone(), inner.sessions.is_shared);
     drop(inner);
-    let mut latest = None;
+    let (mut latest, mut unpublished) = (None, BTreeSet::new());
     loop {
         tokio::select! {
             () = feed.changed() => {
                 let Some(endpoint) = endpoint.upgrade() else { return };
                 for change in feed.take() {
-                    if is_shared {
-                        endpoint.publish(&change).await;
-                    } else {
+                    if !is_shared {
                         endpoint.notify_all(&change, None).await;
+                    } else if !endpoint.publish(&change).await {
+                        endpoint.notify_all(&change, None).await;
+                        keep_unpublished(&mut unpublished, change);
+                    }
+                }
+            }
+            () = tokio::time::sleep(CHANGES_RETRY_DELAY), if !unpublished.is_empty() => {
+                let Some(endpoint) = endpoint.upgrade() else { return };
+                while let Some(change) = unpublished.pop_first() {
+                    if !endpoint.publish(&change).await {
+                        unpublished.insert(change);
+                        break;
                     }
                 }
             }
@@ -345,6 +363,16 @@ async fn maintain(endpoint: Weak<EndpointState>) {
             }
         }
     }
+}
+
+/// Keeps a change until other replicas can be told. Where there are too many, they are told of the lists instead.
+fn keep_unpublished(unpublished: &mut BTreeSet<Change>, change: Change) {
+    if unpublished.len() >= MAX_UNPUBLISHED {
+        tracing::warn!("other replicas hear of changed lists, and not of each changed resource");
+        unpublished.clear();
+        unpublished.extend([Change::Tools, Change::Prompts, Change::Resources]);
+    }
+    unpublished.insert(change);
 }
 
 /// What has changed at any replica since the last time. Dropping the future loses nothing.

@@ -152,7 +152,7 @@ impl Server {
         let signals = tokio::spawn(stdio::cancel_on_signal_or_parent_exit(stop.clone()));
         let connection = Connection { transport: "stdio", local: true, ..Connection::default() };
         tracing::info!(target: "refmcp::stdio", "serving on standard input and output");
-        let end = self.drive(pipe, connection, handlers, stop).await;
+        let end = self.drive(pipe, connection, self.changes(), handlers, stop).await;
         signals.abort();
         match &end {
             Ok(end) => tracing::info!(target: "refmcp::stdio", ?end, "stopped"),
@@ -168,7 +168,18 @@ impl Server {
         connection: Connection,
         stop: CancellationToken,
     ) -> io::Result<ConnectionEnd> {
-        self.drive(pipe, connection, None, stop).await
+        self.drive(pipe, connection, self.changes(), None, stop).await
+    }
+
+    /// The same, with the changes that the client is told of: those of other processes too, where these share a backplane.
+    pub async fn serve_with_changes<R: FrameReader, W: FrameWriter>(
+        &self,
+        pipe: (R, W),
+        connection: Connection,
+        changes: ChangeReceiver,
+        stop: CancellationToken,
+    ) -> io::Result<ConnectionEnd> {
+        self.drive(pipe, connection, changes, None, stop).await
     }
 
     /// Serves a client in this process, in the background, and gives the client's end: for tests.
@@ -230,6 +241,7 @@ impl Server {
         &self,
         pipe: (R, W),
         mut connection: Connection,
+        changes: ChangeReceiver,
         handlers: Option<Handle>,
         stop: CancellationToken,
     ) -> io::Result<ConnectionEnd> {
@@ -245,7 +257,7 @@ impl Server {
         let session = service.session().clone();
         let (clock, grace) = (self.inner.clock, self.inner.settings.grace);
         let observed = session.connection().observed.clone();
-        let feed = Some(self.changes());
+        let feed = Some(changes);
         let memory = session.memory();
         let options = DriverOptions { clock, feed, handlers, grace, observed: observed.clone(), memory };
         let driver = Driver::new(pipe, engine, service, options);

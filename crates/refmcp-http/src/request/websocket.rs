@@ -85,7 +85,8 @@ pub(crate) fn upgrade(
                 stop.cancel();
             }))
         });
-        let refusal = match endpoint.server.serve(pipe, connection, stop).await {
+        let changes = endpoint.notified.subscribe();
+        let refusal = match endpoint.server.serve_with_changes(pipe, connection, changes, stop).await {
             // The client broke the rules of WebSocket, or sent no message in time; the text has nothing that it sent.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 Refusal::bad_request(Reason::WebSocket, error.to_string())

@@ -124,12 +124,13 @@ impl EndpointState {
         Ok(Some(self.add_session(id, transport, place, driver, Some(shared))))
     }
 
-    /// Tells all replicas of a change; they notify their clients.
-    pub(crate) async fn publish(&self, change: &Change) {
-        if let Err(error) = self.sessions.backplane.bump(&topic(change)).await {
-            tracing::warn!(%error, "other replicas do not hear of a change");
-            self.notify_all(change, None).await;
+    /// Tells all replicas of a change; they notify their clients. `false` where that is impossible now.
+    pub(crate) async fn publish(&self, change: &Change) -> bool {
+        let published = self.sessions.backplane.bump(&topic(change)).await;
+        if let Err(error) = &published {
+            tracing::warn!(%error, "other replicas do not hear of a change yet");
         }
+        published.is_ok()
     }
 
     /// Takes in what has changed at any replica.

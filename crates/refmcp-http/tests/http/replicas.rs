@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use crate::support::faulty_backplane::FaultyBackplane;
 use crate::support::http1::Reply;
 use crate::support::{LATEST_SESSION, STATELESS, Site, initialize_params, request, text_of};
+use crate::websocket;
 
 pub(crate) const SESSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", LATEST_SESSION];
 /// Longer than anything here takes, even on a machine that is busy.
@@ -322,6 +323,35 @@ async fn changes_reach_a_session_once_from_every_replica() {
         assert_eq!(client.delete().await, 204);
         timeout(SOON, stream.events()).await.expect("the end of the session's stream");
     }
+}
+
+#[tokio::test]
+async fn changes_reach_a_websocket_once_from_every_replica() {
+    let replicas = Replicas::open().await;
+    let mut socket = websocket::open(&replicas.sites[0], "/mcp").await;
+    websocket::say(&mut socket, &request("ping", json!({}))).await;
+    websocket::hear(&mut socket).await;
+    for site in replicas.sites.iter().rev() {
+        site.server.changed(&Change::Tools);
+        let heard = websocket::hear(&mut socket).await;
+        assert_eq!(heard["method"], "notifications/tools/list_changed", "{heard}");
+    }
+    replicas.sites[1].server.changed(&Change::Resources);
+    let heard = websocket::hear(&mut socket).await;
+    assert_eq!(heard["method"], "notifications/resources/list_changed", "{heard}");
+}
+
+#[tokio::test]
+async fn a_change_that_cannot_be_published_is_published_later() {
+    let replicas = Replicas::open().await;
+    let client = Client::open(&replicas, LATEST_SESSION).await;
+    client.echo("both know the session").await;
+    replicas.turn_to(0);
+    let mut stream = client.get(None).await;
+    replicas.faults[1].fail("bump", 2);
+    replicas.sites[1].server.changed(&Change::Tools);
+    replicas.faults[1].until_called("bump", 3).await;
+    assert_eq!(next_event(&mut stream).await["method"], "notifications/tools/list_changed");
 }
 
 #[tokio::test]
