@@ -161,6 +161,8 @@ fn wrong_options_say_what_to_do_and_no_secret() {
             "--backplane-prefix",
         ),
         (vec!["--backplane-volatile"], "--backplane"),
+        (vec!["--backplane", &address, "--state-key-file", good, "--audit"], "--audit"),
+        (vec!["--backplane", &address, "--state-key-file", good, "--tour"], "--tour"),
     ] {
         let mut serve = program(&["serve", "--port", "0"]);
         let output = serve.args(&options).output().unwrap();

@@ -13,7 +13,8 @@ pub(crate) struct BackplaneOptions {
         value_name = "URL",
         env = "REFMCP_BACKPLANE",
         hide_env_values = true,
-        requires = "state_key_file"
+        requires = "state_key_file",
+        conflicts_with_all = ["audit", "tour"]
     )]
     pub(crate) backplane: Option<String>,
 
