@@ -163,15 +163,20 @@ impl ResponseStream {
 
     /// Waits for the first message and takes it if it is the JSON-RPC response.
     pub(crate) async fn first_response(&self) -> Option<Message> {
+        let decided =
+            |state: &State| !state.pending.is_empty() || state.ended || state.detached || state.overrun;
+        self.until(|state| decided(state).then_some(())).await;
+        self.try_first_response()
+    }
+
+    /// Waits until the state has something.
+    async fn until<T>(&self, find: impl Fn(&State) -> Option<T>) -> T {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
-            let decided = {
-                let state = self.state.lock();
-                !state.pending.is_empty() || state.ended || state.detached || state.overrun
-            };
-            if decided {
-                return self.try_first_response();
+            let found = find(&self.state.lock());
+            if let Some(found) = found {
+                return found;
             }
             changed.await;
         }
@@ -209,31 +214,16 @@ impl ResponseStream {
 
     /// Waits until no more messages follow, and all are in the log or with their reader.
     pub(crate) async fn settled(&self) {
-        loop {
-            let mut changed = std::pin::pin!(self.changed.notified());
-            changed.as_mut().enable();
-            if self.is_over() {
-                return;
-            }
-            changed.await;
-        }
+        self.until(|state| (state.ended && state.pending.is_empty()).then_some(())).await;
     }
 
     /// Waits for the stream of the log; none if this ends before.
     pub(crate) async fn log_number(&self) -> Option<StreamNumber> {
-        loop {
-            let mut changed = std::pin::pin!(self.changed.notified());
-            changed.as_mut().enable();
-            {
-                let state = self.state.lock();
-                match &state.log {
-                    Some(log) => return Some(log.key.number),
-                    None if state.ended || state.overrun => return None,
-                    None => {}
-                }
-            }
-            changed.await;
-        }
+        self.until(|state| match &state.log {
+            Some(log) => Some(Some(log.key.number)),
+            None => (state.ended || state.overrun).then_some(None),
+        })
+        .await
     }
 
     /// Writes pending messages to the log, unless a task does so already.
