@@ -7,7 +7,8 @@ use crate::args::value::memory;
 #[derive(Debug, clap::Args)]
 pub(crate) struct BackplaneOptions {
     /// Share sessions, streams and tasks with other processes, in the Redis (7.0 or later) or Valkey at this address: clients
-    /// may send each request to another process. redis://[USER@]HOST[:PORT][/DATABASE], rediss:// over TLS, redis+unix://PATH.
+    /// may send each request to another process. redis://USER@HOST:PORT/DATABASE, of which only HOST must be there; rediss:// over
+    /// TLS; redis+unix://PATH.
     #[arg(
         long,
         value_name = "URL",
