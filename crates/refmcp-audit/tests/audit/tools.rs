@@ -32,6 +32,17 @@ fn structured(result: Value) -> Script {
     listing(tool).asks(2, "tools/call", json!({"name": "a", "arguments": {}})).answers(2, result)
 }
 
+/// The same of a tool with a long output schema that was listed often.
+fn listed_often(result: Value) -> Script {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "number"}}, "description": "x".repeat(8 << 10)});
+    let tools = json!([{"name": "a", "inputSchema": {"type": "object"}, "outputSchema": schema}]);
+    let mut script = session("2025-11-25", json!({"tools": {}}));
+    for id in 1..20 {
+        script = script.asks(id, "tools/list", json!({})).answers(id, json!({"tools": tools}));
+    }
+    script.asks(20, "tools/call", json!({"name": "a", "arguments": {}})).answers(20, result)
+}
+
 /// A call with any result.
 fn called(revision: &str, capabilities: Value, result: Value) -> Script {
     session(revision, capabilities).asks(2, "tools/call", json!({"name": "a"})).answers(2, result)
@@ -114,6 +125,7 @@ pub(crate) fn examples() -> Vec<Example> {
                 structured(json!({"content": [text(r#"{"n":"1"}"#)], "structuredContent": {"n": "1"}})),
                 structured(json!({"content": [text("{}")], "structuredContent": {}})),
                 structured(json!({"content": [text("1")]})),
+                listed_often(json!({"content": [text(r#"{"n":"1"}"#)], "structuredContent": {"n": "1"}})),
             ],
         ),
         server(

@@ -44,8 +44,16 @@ pub(in crate::auditor::checks) struct Tools {
     /// The names of the last list that was read to its end, in their order.
     last: Option<Vec<String>>,
     /// The tools with an output schema.
-    outputs: HashMap<String, Output>,
+    outputs: HashMap<String, KnownOutput>,
+    /// Bytes of their schemas.
     schema_bytes: usize,
+}
+
+#[derive(Debug)]
+struct KnownOutput {
+    output: Output,
+    /// Bytes of its schema and of the tool's name.
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -137,11 +145,15 @@ impl Tools {
 
     fn remember_output(&mut self, tool: &Value) {
         let Some(name) = text(tool, "name") else { return };
-        self.outputs.remove(name);
+        // A tool that is listed again counts once.
+        let known = self.outputs.remove(name);
+        self.schema_bytes -= known.map_or(0, |known| known.bytes);
         let Some(Value::Object(schema)) = tool.get("outputSchema") else { return };
-        self.schema_bytes += name.len() + Value::Object(schema.clone()).to_string().len();
-        if self.schema_bytes <= MAX_SCHEMAS {
-            self.outputs.insert(name.to_owned(), Output::Schema(schema.clone()));
+        let bytes = name.len() + Value::Object(schema.clone()).to_string().len();
+        if self.schema_bytes + bytes <= MAX_SCHEMAS {
+            self.schema_bytes += bytes;
+            let output = Output::Schema(schema.clone());
+            self.outputs.insert(name.to_owned(), KnownOutput { output, bytes });
         }
     }
 
@@ -165,7 +177,7 @@ impl Tools {
             context.require(&rule::TOOL_07, is_repeated(structured, result), what, expected);
         }
         let name = text(&request.params, "name").unwrap_or_default();
-        if let Some(violation) = self.outputs.get_mut(name).and_then(|output| output.check(structured)) {
+        if let Some(violation) = self.outputs.get_mut(name).and_then(|known| known.output.check(structured)) {
             let expected = "return what outputSchema describes, or correct outputSchema";
             context.judge(&rule::TOOL_06, violation.map(|what| (what.to_owned(), expected)));
         }
