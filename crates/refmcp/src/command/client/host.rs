@@ -12,6 +12,7 @@ use refmcp_client::model::{
 use refmcp_client::{Host, RpcError, redact};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
+use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
 use crate::args::{SharedOptions, UsageError, split_words};
@@ -80,17 +81,24 @@ impl Person {
         asked.await.unwrap_or(Some(Err(AskError::Ended)))
     }
 
-    /// The same, on this thread.
+    /// The same, on this thread, which is one of the runtime's for work that blocks.
     pub(crate) fn ask_now<T>(
         &self,
         question: impl FnOnce(&mut Terminal) -> Result<T, AskError>,
     ) -> Option<Result<T, AskError>> {
         let terminal = self.terminal.as_ref()?;
         let mut terminal = terminal.try_lock().unwrap_or_else(|_| {
-            if let Some(tell) = &self.on_waiting {
-                tell();
-            }
-            terminal.blocking_lock()
+            Handle::current().block_on(async {
+                let mut turn = std::pin::pin!(terminal.lock());
+                // The question waits first and is told of then: the line that is typed may end at once, and the next one has
+                // to wait for the question.
+                tokio::select! {
+                    biased;
+                    terminal = &mut turn => return terminal,
+                    () = async { self.on_waiting.iter().for_each(|tell| tell()) } => {}
+                }
+                turn.await
+            })
         });
         let _hidden = self.bars.hide();
         Some(question(&mut terminal))
